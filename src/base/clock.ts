@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Time as something that is handed in: the real clock in production, a virtual one in tests and simulation, so that a
+// fifteen-minute timeout is tested in a millisecond and a whole cluster replays from a seed.
+
+/** A pending timer; `cancel` is idempotent and safe after it fired. */
+export interface Timer {
+  cancel(): void;
+}
+
+/** The only source of time in the house. */
+export interface Clock {
+  /** Milliseconds since the Unix epoch. May jump when the machine's clock is set: use it for timestamps. */
+  now(): number;
+  /** Milliseconds from an arbitrary start that never goes back: use it for durations. */
+  monotonic(): number;
+  /** Calls `callback` once, `ms` from now (at least once the current turn has ended, also for 0). */
+  after(ms: number, callback: () => void): Timer;
+  /** Resolves `ms` from now; rejects with the signal's reason when it aborts first. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+}
+
+abstract class BaseClock implements Clock {
+  abstract now(): number;
+  abstract monotonic(): number;
+  abstract after(ms: number, callback: () => void): Timer;
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) {
+        reject(signal.reason as Error);
+        return;
+      }
+      const onAbort = (): void => {
+        timer.cancel();
+        reject(signal?.reason as Error);
+      };
+      const timer = this.after(ms, () => {
+        signal?.removeEventListener('abort', onAbort);
+        resolve();
+      });
+      signal?.addEventListener('abort', onAbort, { once: true });
+    });
+  }
+}
+
+/** Node's timers cap at 2^31-1 ms and fire at once beyond it; longer waits are cut into steps. */
+const longestTimer = 2 ** 31 - 1;
+
+/** The machine's own clock. */
+export class RealClock extends BaseClock {
+  now(): number {
+    return Date.now();
+  }
+
+  monotonic(): number {
+    return performance.now();
+  }
+
+  after(ms: number, callback: () => void): Timer {
+    let handle: NodeJS.Timeout;
+    const arm = (left: number): void => {
+      handle =
+        left > longestTimer
+          ? setTimeout(() => arm(left - longestTimer), longestTimer)
+          : setTimeout(callback, Math.max(0, left));
+    };
+    arm(ms);
+    return { cancel: () => clearTimeout(handle) };
+  }
+}
+
+interface Pending {
+  readonly due: number;
+  readonly order: number;
+  readonly callback: () => void;
+}
+
+/**
+ * A clock that moves only when told to. Timers due at the same instant fire in the order they were set; a callback
+ * that sets further timers within the step sees them fire within the same step.
+ */
+export class VirtualClock extends BaseClock {
+  #now: number;
+  readonly #start: number;
+  #order = 0;
+  readonly #heap: Pending[] = [];
+  readonly #cancelled = new Set<Pending>();
+
+  constructor(start: number = Date.UTC(2026, 0, 1)) {
+    super();
+    this.#now = start;
+    this.#start = start;
+  }
+
+  now(): number {
+    return this.#now;
+  }
+
+  monotonic(): number {
+    return this.#now - this.#start;
+  }
+
+  after(ms: number, callback: () => void): Timer {
+    const entry: Pending = { due: this.#now + Math.max(0, ms), order: this.#order++, callback };
+    push(this.#heap, entry);
+    return {
+      cancel: () => {
+        this.#cancelled.add(entry);
+      },
+    };
+  }
+
+  /** When the next timer is due, or undefined when none is set. */
+  nextDue(): number | undefined {
+    this.#dropCancelled();
+    return this.#heap[0]?.due;
+  }
+
+  /**
+   * Moves time forward by `ms`, firing every timer that falls due, each at its own instant. Between timers, promise
+   * continuations run (one macrotask turn), so that code awaiting a timer reacts before the next one fires.
+   */
+  async step(ms: number): Promise<void> {
+    const target = this.#now + ms;
+    await settle();
+    for (;;) {
+      const due = this.nextDue();
+      if (due === undefined || due > target) break;
+      const entry = pop(this.#heap)!;
+      this.#now = Math.max(this.#now, entry.due);
+      entry.callback();
+      await settle();
+    }
+    this.#now = target;
+  }
+
+  /** Steps from timer to timer until `done` holds; throws after `limitMs` of virtual time without it. */
+  async until(done: () => boolean, limitMs = 3_600_000): Promise<void> {
+    const limit = this.#now + limitMs;
+    await settle();
+    while (!done()) {
+      const due = this.nextDue();
+      if (due === undefined) throw new Error('nothing is scheduled, and the awaited state has not come about');
+      if (due > limit) throw new Error(`the awaited state did not come about within ${limitMs} ms of virtual time`);
+      await this.step(due - this.#now);
+    }
+  }
+
+  #dropCancelled(): void {
+    while (this.#heap.length > 0 && this.#cancelled.delete(this.#heap[0]!)) pop(this.#heap);
+  }
+}
+
+/** Lets everything that is ready run: promise continuations and the messages they trigger. */
+export function settle(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+function before(a: Pending, b: Pending): boolean {
+  return a.due < b.due || (a.due === b.due && a.order < b.order);
+}
+
+function push(heap: Pending[], entry: Pending): void {
+  heap.push(entry);
+  let i = heap.length - 1;
+  while (i > 0) {
+    const parent = (i - 1) >> 1;
+    if (!before(heap[i]!, heap[parent]!)) break;
+    [heap[i], heap[parent]] = [heap[parent]!, heap[i]!];
+    i = parent;
+  }
+}
+
+function pop(heap: Pending[]): Pending | undefined {
+  const top = heap[0];
+  const last = heap.pop();
+  if (heap.length === 0 || last === undefined) return top;
+  heap[0] = last;
+  let i = 0;
+  for (;;) {
+    let least = i;
+    for (const child of [2 * i + 1, 2 * i + 2]) {
+      if (child < heap.length && before(heap[child]!, heap[least]!)) least = child;
+    }
+    if (least === i) return top;
+    [heap[i], heap[least]] = [heap[least]!, heap[i]!];
+    i = least;
+  }
+}

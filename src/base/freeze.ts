@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Objects that many readers share must not change under them.
+
+/** The type of a value that nobody may change. */
+export type DeepReadonly<T> = T extends (infer Item)[]
+  ? readonly DeepReadonly<Item>[]
+  : T extends object
+    ? { readonly [K in keyof T]: DeepReadonly<T[K]> }
+    : T;
+
+/** Freezes a plain JSON value all the way down and returns it. Stops at what is frozen already, so it is cheap on shared parts. */
+export function deepFreeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value);
+    for (const key in value) deepFreeze(value[key]);
+  }
+  return value;
+}
+
+/** A mutable copy of a plain JSON value: what a writer changes before it sends it back. */
+export function deepClone<T>(value: T): T {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) {
+    const items: unknown[] = new Array(value.length);
+    for (let i = 0; i < value.length; i++) items[i] = deepClone(value[i] as unknown);
+    return items as T;
+  }
+  const copy: Record<string, unknown> = {};
+  for (const key in value) {
+    // A key named __proto__ in a user's object must stay data.
+    if (key === '__proto__')
+      Object.defineProperty(copy, key, {
+        value: deepClone(value[key]),
+        enumerable: true,
+        writable: true,
+        configurable: true,
+      });
+    else copy[key] = deepClone(value[key]);
+  }
+  return copy as T;
+}
+
+/** Whether two plain JSON values are equal; the order of keys does not matter, absent and undefined are the same. */
+export function deepEqual(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  if (Array.isArray(a) || Array.isArray(b)) {
+    return Array.isArray(a) && Array.isArray(b) && a.length === b.length && a.every((item, i) => deepEqual(item, b[i]));
+  }
+  const left = a as Record<string, unknown>;
+  const right = b as Record<string, unknown>;
+  let count = 0;
+  for (const key in left) {
+    if (left[key] === undefined) continue;
+    count++;
+    if (!deepEqual(left[key], right[key])) return false;
+  }
+  for (const key in right) if (right[key] !== undefined) count--;
+  return count === 0;
+}

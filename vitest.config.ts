@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    include: ['src/**/*.test.ts', 'test/conformance/**/*.test.ts', 'hack/**/*.test.ts'],
+    testTimeout: 30_000,
+    // Two cores: more workers only fight for them.
+    maxWorkers: 2,
+  },
+});

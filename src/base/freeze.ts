@@ -21,8 +21,8 @@ export function deepFreeze<T>(value: T): T {
 export function deepClone<T>(value: T): T {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) {
-    const items: unknown[] = new Array(value.length);
-    for (let i = 0; i < value.length; i++) items[i] = deepClone(value[i] as unknown);
+    const items: unknown[] = [];
+    for (let i = 0; i < value.length; i++) items.push(deepClone(value[i] as unknown));
     return items as T;
   }
   const copy: Record<string, unknown> = {};

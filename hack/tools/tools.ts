@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs we did not write, and test against: what they are, how they are built, where they are kept. They come by
+// name from the Go module proxy, are built once into a cache folder outside the repo and reused until their pins change.
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** One program of the cache. */
+interface Tool {
+  /** Folder of its Go module, relative to the repo. */
+  readonly module: string;
+  /** The package to build; `.` is the module itself. */
+  readonly package: string;
+  readonly ldflags?: string;
+}
+
+const kubernetesVersion = [
+  '-X k8s.io/component-base/version.gitVersion=v1.36.1',
+  '-X k8s.io/component-base/version.gitMajor=1',
+  '-X k8s.io/component-base/version.gitMinor=36',
+].join(' ');
+
+const kubernetes = (program: string): Tool => ({
+  module: 'hack/tools/kubernetes',
+  package: `k8s.io/kubernetes/cmd/${program}`,
+  ldflags: kubernetesVersion,
+});
+
+/** Every program the tests and benchmarks use, by the name of its binary. */
+export const tools = {
+  etcd: { module: 'hack/tools/etcd', package: 'go.etcd.io/etcd/server/v3' },
+  'kube-apiserver': kubernetes('kube-apiserver'),
+  'kube-controller-manager': kubernetes('kube-controller-manager'),
+  'kube-scheduler': kubernetes('kube-scheduler'),
+  kubectl: kubernetes('kubectl'),
+} as const satisfies Record<string, Tool>;
+
+export type ToolName = keyof typeof tools;
+
+const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+
+/** Where built programs live: `KARPENTER_TOOLS`, or a folder of ours below the user's cache directory. */
+export function toolsFolder(): string {
+  const cache = process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache');
+  return process.env['KARPENTER_TOOLS'] ?? join(cache, 'karpenter-ts');
+}
+
+/** Path of a program, built first when it is missing or its module changed. Fails with what to install. */
+export async function tool(name: ToolName): Promise<string> {
+  const { module, package: pkg, ldflags }: Tool = tools[name];
+  const folder = join(toolsFolder(), 'bin');
+  const binary = join(folder, name);
+  const stamp = `${binary}.stamp`;
+  const wanted = stampOf(join(root, module), pkg, ldflags);
+  if (existsSync(binary) && existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return binary;
+  mkdirSync(folder, { recursive: true });
+  const started = performance.now();
+  console.error(`building ${name} (once; minutes on a new machine)`);
+  const flags = ldflags ? ['-ldflags', ldflags] : [];
+  await run('go', ['build', '-trimpath', ...flags, '-o', binary, pkg], join(root, module));
+  writeFileSync(stamp, wanted);
+  console.error(`built ${name} in ${Math.round((performance.now() - started) / 1000)} s`);
+  return binary;
+}
+
+/** Changes whenever the module's pins, its own sources or the build's flags do. */
+function stampOf(module: string, pkg: string, ldflags = ''): string {
+  const hash = createHash('sha256').update(`${pkg}\n${ldflags}\n`);
+  for (const file of readdirSync(module).toSorted()) {
+    if (/^go\.(?:mod|sum)$|\.go$/.test(file)) hash.update(file).update(readFileSync(join(module, file)));
+  }
+  return hash.digest('hex');
+}
+
+function run(command: string, args: readonly string[], cwd: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { cwd, stdio: ['ignore', 2, 2] });
+    child.on('error', (error) =>
+      reject(
+        new Error(`${command} could not start (${error.message}): install Go to build the programs we test against`),
+      ),
+    );
+    child.on('exit', (code) =>
+      code === 0 ? resolve() : reject(new Error(`${command} ${args[0]} in ${cwd} exited with ${code}`)),
+    );
+  });
+}
+
+// `node hack/tools/tools.ts [NAME…]` builds what is named, or everything.
+if (import.meta.main) {
+  const names = process.argv.slice(2);
+  for (const name of names.length > 0 ? names : Object.keys(tools)) {
+    if (!(name in tools)) {
+      console.error(`${name} is no tool of ours; there are ${Object.keys(tools).join(', ')}`);
+      process.exit(2);
+    }
+    console.log(await tool(name as ToolName));
+  }
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Child processes of the tests: started with their output kept for the moment they fail, always ended.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createServer } from 'node:net';
+
+/** A running program and the end of what it printed. */
+export class RunningProgram {
+  readonly #name: string;
+  readonly #child: ChildProcess;
+  readonly #exited: Promise<number | null>;
+  #output = '';
+
+  constructor(
+    name: string,
+    path: string,
+    args: readonly string[],
+    options: { env?: NodeJS.ProcessEnv; cwd?: string } = {},
+  ) {
+    this.#name = name;
+    this.#child = spawn(path, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
+    for (const stream of [this.#child.stdout, this.#child.stderr]) {
+      stream?.setEncoding('utf8').on('data', (text: string) => {
+        this.#output = (this.#output + text).slice(-200_000);
+      });
+    }
+    this.#exited = new Promise((resolve, reject) => {
+      this.#child.on('exit', resolve);
+      this.#child.on('error', reject);
+    });
+    // Looked at in `until` and `stop`; an early failure must not count as unhandled.
+    this.#exited.catch(() => undefined);
+  }
+
+  get output(): string {
+    return this.#output;
+  }
+
+  /** Resolves when `ready` gives a value; fails with the program's last words when it ends or takes too long. */
+  async until<T>(ready: () => T | undefined | false | Promise<T | undefined | false>, timeoutMs = 60_000): Promise<T> {
+    const deadline = performance.now() + timeoutMs;
+    for (;;) {
+      const value = await Promise.resolve(ready()).catch(() => undefined);
+      if (value !== undefined && value !== false) return value;
+      if (this.#child.exitCode !== null || performance.now() > deadline) {
+        const why =
+          this.#child.exitCode === null ? `was not ready within ${timeoutMs} ms` : `ended with ${this.#child.exitCode}`;
+        throw new Error(`${this.#name} ${why}:\n${this.#output.slice(-4000)}`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+
+  /** Asks it to end, then insists. Returns its exit code. */
+  async stop(signal: NodeJS.Signals = 'SIGTERM', graceMs = 10_000): Promise<number | null> {
+    this.#child.kill(signal);
+    const insist = setTimeout(() => this.#child.kill('SIGKILL'), graceMs);
+    const code = await this.#exited;
+    clearTimeout(insist);
+    return code;
+  }
+}
+
+/** A port on loopback that was free a moment ago. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.on('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() =>
+        typeof address === 'object' && address ? resolve(address.port) : reject(new Error('no port')),
+      );
+    });
+  });
+}
+
+/** What a command printed and how it ended; never throws on a non-zero exit. */
+export interface Finished {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs a command to its end. */
+export function execute(
+  path: string,
+  args: readonly string[],
+  options: { env?: NodeJS.ProcessEnv; cwd?: string; input?: string; timeoutMs?: number } = {},
+): Promise<Finished> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(path, args, { env: options.env, cwd: options.cwd, timeout: options.timeoutMs ?? 60_000 });
+    let stdout = '';
+    let stderr = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+    child.on('error', reject);
+    child.on('close', (code) => resolve({ code: code ?? -1, stdout, stderr }));
+    child.stdin.on('error', () => undefined); // It may end without reading: its exit code tells.
+    child.stdin.end(options.input ?? '');
+  });
+}

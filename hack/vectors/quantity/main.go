@@ -91,9 +91,9 @@ func handwritten() []string {
 
 func valid(r *rand.Rand) string {
 	sign := []string{"", "", "", "", "-", "+"}[r.Intn(6)]
-	text := sign + digits(r, []int{1, 1, 2, 3, 4, 6, 10, 16, 19, 22}[r.Intn(10)])
+	text := sign + digits(r, []int{1, 1, 2, 3, 4, 5, 8, 14, 19}[r.Intn(9)])
 	if r.Intn(3) == 0 {
-		text += "." + digits(r, r.Intn(13))
+		text += "." + digits(r, r.Intn(10))
 	}
 	return text + suffixes[r.Intn(len(suffixes))]
 }

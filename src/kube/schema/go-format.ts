@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// How Go prints values in error messages: %q for strings, encoding/json for the rest.
+
+import { compareStrings } from '../../base/order.ts';
+
+const shortEscapes: Readonly<Record<string, string>> = {
+  '\u0007': '\\a',
+  '\b': '\\b',
+  '\f': '\\f',
+  '\n': '\\n',
+  '\r': '\\r',
+  '\t': '\\t',
+  '\v': '\\v',
+  '"': '\\"',
+  '\\': '\\\\',
+};
+
+/** A string as Go's `%q` writes it. */
+export function goQuote(text: string): string {
+  // Nearly every value is plain ASCII.
+  if (/^[ !#-[\]-~]*$/.test(text)) return `"${text}"`;
+  let quoted = '"';
+  for (const char of text) {
+    const short = shortEscapes[char];
+    const code = char.codePointAt(0) ?? 0;
+    if (short !== undefined) quoted += short;
+    else if (code < 0x20 || code === 0x7f) quoted += `\\x${hex(code, 2)}`;
+    else if (code >= 0xd800 && code <= 0xdfff) quoted += '\ufffd';
+    else if (/[\p{L}\p{M}\p{N}\p{P}\p{S} ]/u.test(char)) quoted += char;
+    else quoted += code > 0xffff ? `\\U${hex(code, 8)}` : `\\u${hex(code, 4)}`;
+  }
+  return `${quoted}"`;
+}
+
+/** A JSON value as Go's `json.Marshal` writes it: keys sorted, `<`, `>` and `&` escaped. */
+export function goJson(value: unknown): string {
+  return JSON.stringify(value, (_, inner: unknown) => {
+    if (typeof inner !== 'object' || inner === null || Array.isArray(inner)) return inner;
+    return Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => compareStrings(a, b)));
+  }).replace(/[<>&\u2028\u2029]/g, (char) => `\\u${hex(char.charCodeAt(0), 4)}`);
+}
+
+function hex(code: number, width: number): string {
+  return code.toString(16).padStart(width, '0');
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Times and durations as the API writes them: RFC 3339 (whole seconds, MicroTime) and Go's durations.
+
+import { KarpenterError } from '../base/errors.ts';
+import { goQuote } from './schema/go-format.ts';
+
+/** A text that is no time or no duration. The message is Go's. */
+export class TimeError extends KarpenterError {
+  constructor(message: string, text: string) {
+    super('KRP_TIME_INVALID', message, { details: { text } });
+  }
+}
+
+/** `2026-01-01T00:00:00Z`: what metav1.Time writes; parts of a second are cut off. */
+export function formatTime(ms: number): string {
+  return `${isoSeconds(ms)}Z`;
+}
+
+/** `2026-01-01T00:00:00.000000Z`: what metav1.MicroTime writes. `micros` (0–999) refines the millisecond. */
+export function formatMicroTime(ms: number, micros = 0): string {
+  const whole = Math.floor(ms);
+  const fraction = (((whole % 1000) + 1000) % 1000) * 1000 + Math.trunc(micros);
+  return `${isoSeconds(ms)}.${String(fraction).padStart(6, '0')}Z`;
+}
+
+function isoSeconds(ms: number): string {
+  const date = new Date(Math.floor(ms));
+  if (Number.isNaN(date.getTime())) throw new TimeError(`time ${ms} is out of range`, String(ms));
+  return date.toISOString().slice(0, -5);
+}
+
+// Sub-milliseconds are matched and dropped: a number of milliseconds cannot hold them.
+const rfc3339 = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))$/;
+
+/** Milliseconds since 1970 of an RFC 3339 text, with any fraction and offset. Throws TimeError with Go's message. */
+export function parseTime(text: string): number {
+  const parts = rfc3339.exec(text);
+  if (parts === null)
+    throw new TimeError(
+      `parsing time ${goQuote(text)} as "2006-01-02T15:04:05Z07:00": cannot parse ${goQuote(text)}`,
+      text,
+    );
+  const field = (i: number): number => Number(parts[i] ?? 0);
+  const [year, month, day, hour, minute, second] = [field(1), field(2), field(3), field(4), field(5), field(6)];
+  const outOfRange = (what: string): TimeError =>
+    new TimeError(`parsing time ${goQuote(text)}: ${what} out of range`, text);
+  if (month < 1 || month > 12) throw outOfRange('month');
+  if (hour > 23) throw outOfRange('hour');
+  if (minute > 59) throw outOfRange('minute');
+  if (second > 59) throw outOfRange('second');
+  if (day < 1 || day > daysIn(year, month)) throw outOfRange('day');
+  if (field(9) > 24) throw outOfRange('time zone offset hour');
+  if (field(10) > 60) throw outOfRange('time zone offset minute');
+  const millis = Number((parts[7] ?? '').slice(0, 3).padEnd(3, '0'));
+  const offset = (field(9) * 60 + field(10)) * 60_000;
+  const date = new Date(0);
+  // setUTCFullYear, because Date.UTC reads the years 0–99 as 1900–1999.
+  date.setUTCFullYear(year, month - 1, day);
+  date.setUTCHours(hour, minute, second, millis);
+  return date.getTime() - (parts[8] === '-' ? -offset : offset);
+}
+
+function daysIn(year: number, month: number): number {
+  if (month === 2) return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28;
+  return [4, 6, 9, 11].includes(month) ? 30 : 31;
+}
+
+const unitNanos: ReadonlyMap<string, bigint> = new Map([
+  ['ns', 1n],
+  ['us', 1_000n],
+  ['µs', 1_000n],
+  ['μs', 1_000n],
+  ['ms', 1_000_000n],
+  ['s', 1_000_000_000n],
+  ['m', 60_000_000_000n],
+  ['h', 3_600_000_000_000n],
+]);
+const maxNanos = 2n ** 63n;
+
+/** Nanoseconds of a Go duration (`1h2m3.5s`, `-300ms`, `0`), exact. Throws TimeError with Go's message. */
+export function parseDurationNanos(text: string): bigint {
+  const invalid = (): TimeError => new TimeError(`time: invalid duration ${goQuote(text)}`, text);
+  const negative = text.startsWith('-');
+  const body = negative || text.startsWith('+') ? text.slice(1) : text;
+  if (body === '0') return 0n;
+  if (body === '' || body.length > 1000) throw invalid();
+  const part = /([0-9]*)(?:\.([0-9]*))?([^0-9.]*)/y;
+  let total = 0n;
+  while (part.lastIndex < body.length) {
+    const match = part.exec(body);
+    if (match === null) throw invalid();
+    const [, whole = '', fraction = '', unit = ''] = match;
+    if (whole === '' && fraction === '') throw invalid();
+    const nanos = unitOf(unit, text);
+    total += BigInt(whole || '0') * nanos + (BigInt(fraction || '0') * nanos) / 10n ** BigInt(fraction.length);
+    if (total > maxNanos || (total === maxNanos && !negative)) throw invalid();
+  }
+  return negative ? -total : total;
+}
+
+function unitOf(unit: string, text: string): bigint {
+  const nanos = unitNanos.get(unit);
+  if (nanos !== undefined) return nanos;
+  const problem = unit === '' ? 'missing unit' : `unknown unit ${goQuote(unit)}`;
+  throw new TimeError(`time: ${problem} in duration ${goQuote(text)}`, text);
+}
+
+/** Milliseconds of a Go duration; may have a fraction. Throws TimeError with Go's message. */
+export function parseDuration(text: string): number {
+  const nanos = parseDurationNanos(text);
+  // Whole milliseconds first: as one number of nanoseconds a long duration would lose its last digits.
+  return Number(nanos / 1_000_000n) + Number(nanos % 1_000_000n) / 1e6;
+}
+
+/** A duration as Go prints it: `1h2m3.5s`, `300ms`, `1.5µs`, `0s`. */
+export function formatDuration(ms: number): string {
+  const whole = Math.trunc(ms);
+  return formatDurationNanos(BigInt(whole) * 1_000_000n + BigInt(Math.round((ms - whole) * 1e6)));
+}
+
+/** A duration in nanoseconds as Go prints it. */
+export function formatDurationNanos(nanos: bigint): string {
+  const sign = nanos < 0n ? '-' : '';
+  const amount = nanos < 0n ? -nanos : nanos;
+  if (amount === 0n) return '0s';
+  if (amount < 1_000n) return `${sign}${amount}ns`;
+  if (amount < 1_000_000n) return `${sign}${decimal(amount, 3)}µs`;
+  if (amount < 1_000_000_000n) return `${sign}${decimal(amount, 6)}ms`;
+  const minutes = amount / 60_000_000_000n;
+  const seconds = `${decimal(amount % 60_000_000_000n, 9)}s`;
+  if (minutes === 0n) return `${sign}${seconds}`;
+  if (minutes < 60n) return `${sign}${minutes}m${seconds}`;
+  return `${sign}${minutes / 60n}h${minutes % 60n}m${seconds}`;
+}
+
+/** `amount / 10^digits` without trailing zeros. */
+function decimal(amount: bigint, digits: number): string {
+  const text = amount.toString().padStart(digits + 1, '0');
+  const fraction = text.slice(-digits).replace(/0+$/, '');
+  return fraction === '' ? text.slice(0, -digits) : `${text.slice(0, -digits)}.${fraction}`;
+}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Time as something that is handed in: the real clock in production, a virtual one in tests and simulation, so that a
 // fifteen-minute timeout is tested in a millisecond and a whole cluster replays from a seed.
+import { Heap, type HeapEntry } from './heap.ts';
 
 /** A pending timer; `cancel` is idempotent and safe after it fired. */
 export interface Timer {
@@ -17,12 +18,15 @@ export interface Clock {
   after(ms: number, callback: () => void): Timer;
   /** Resolves `ms` from now; rejects with the signal's reason when it aborts first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  /** Lets the process serve its sockets and timers before going on: for loops that would hold it for long. */
+  breathe(): Promise<void>;
 }
 
 abstract class BaseClock implements Clock {
   abstract now(): number;
   abstract monotonic(): number;
   abstract after(ms: number, callback: () => void): Timer;
+  abstract breathe(): Promise<void>;
 
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -64,12 +68,16 @@ export class RealClock extends BaseClock {
           ? setTimeout(() => arm(left - longestTimer), longestTimer)
           : setTimeout(callback, Math.max(0, left));
     };
-    arm(ms);
+    arm(wholeWait(ms));
     return { cancel: () => clearTimeout(handle) };
+  }
+
+  breathe(): Promise<void> {
+    return settle();
   }
 }
 
-interface Pending {
+interface Pending extends HeapEntry {
   readonly due: number;
   readonly order: number;
   readonly callback: () => void;
@@ -83,8 +91,7 @@ export class VirtualClock extends BaseClock {
   #now: number;
   readonly #start: number;
   #order = 0;
-  readonly #heap: Pending[] = [];
-  readonly #cancelled = new Set<Pending>();
+  readonly #pending = new Heap<Pending>((a, b) => a.due < b.due || (a.due === b.due && a.order < b.order));
 
   constructor(start: number = Date.UTC(2026, 0, 1)) {
     super();
@@ -101,19 +108,24 @@ export class VirtualClock extends BaseClock {
   }
 
   after(ms: number, callback: () => void): Timer {
-    const entry: Pending = { due: this.#now + Math.max(0, ms), order: this.#order++, callback };
-    push(this.#heap, entry);
-    return {
-      cancel: () => {
-        this.#cancelled.add(entry);
-      },
-    };
+    const entry: Pending = { due: this.#now + wholeWait(ms), order: this.#order++, callback, heapIndex: -1 };
+    this.#pending.push(entry);
+    return { cancel: () => void this.#pending.remove(entry) };
+  }
+
+  /** Nothing else waits for a turn of a virtual world: goes on at once. */
+  breathe(): Promise<void> {
+    return Promise.resolve();
   }
 
   /** When the next timer is due, or undefined when none is set. */
   nextDue(): number | undefined {
-    this.#dropCancelled();
-    return this.#heap[0]?.due;
+    return this.#pending.peek()?.due;
+  }
+
+  /** How many timers are set: a component that was stopped must leave none behind. */
+  get pendingTimers(): number {
+    return this.#pending.size;
   }
 
   /**
@@ -126,12 +138,13 @@ export class VirtualClock extends BaseClock {
     for (;;) {
       const due = this.nextDue();
       if (due === undefined || due > target) break;
-      const entry = pop(this.#heap)!;
+      const entry = this.#pending.pop()!;
       this.#now = Math.max(this.#now, entry.due);
       entry.callback();
       await settle();
     }
-    this.#now = target;
+    // A callback may itself have stepped further.
+    this.#now = Math.max(this.#now, target);
   }
 
   /** Steps from timer to timer until `done` holds; throws after `limitMs` of virtual time without it. */
@@ -142,48 +155,18 @@ export class VirtualClock extends BaseClock {
       const due = this.nextDue();
       if (due === undefined) throw new Error('nothing is scheduled, and the awaited state has not come about');
       if (due > limit) throw new Error(`the awaited state did not come about within ${limitMs} ms of virtual time`);
-      await this.step(due - this.#now);
+      await this.step(Math.max(0, due - this.#now));
     }
   }
+}
 
-  #dropCancelled(): void {
-    while (this.#heap.length > 0 && this.#cancelled.delete(this.#heap[0]!)) pop(this.#heap);
-  }
+/** A wait that is not a number would never fall due, or at once: that is a bug of the caller. */
+function wholeWait(ms: number): number {
+  if (Number.isNaN(ms)) throw new RangeError('a timer needs a number of milliseconds, got NaN');
+  return Math.max(0, ms);
 }
 
 /** Lets everything that is ready run: promise continuations and the messages they trigger. */
 export function settle(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
-}
-
-function before(a: Pending, b: Pending): boolean {
-  return a.due < b.due || (a.due === b.due && a.order < b.order);
-}
-
-function push(heap: Pending[], entry: Pending): void {
-  heap.push(entry);
-  let i = heap.length - 1;
-  while (i > 0) {
-    const parent = (i - 1) >> 1;
-    if (!before(heap[i]!, heap[parent]!)) break;
-    [heap[i], heap[parent]] = [heap[parent]!, heap[i]!];
-    i = parent;
-  }
-}
-
-function pop(heap: Pending[]): Pending | undefined {
-  const top = heap[0];
-  const last = heap.pop();
-  if (heap.length === 0 || last === undefined) return top;
-  heap[0] = last;
-  let i = 0;
-  for (;;) {
-    let least = i;
-    for (const child of [2 * i + 1, 2 * i + 2]) {
-      if (child < heap.length && before(heap[child]!, heap[least]!)) least = child;
-    }
-    if (least === i) return top;
-    [heap[i], heap[least]] = [heap[least]!, heap[i]!];
-    i = least;
-  }
 }

@@ -38,3 +38,15 @@ export function findCause<E extends Error>(
   for (let at = thrown; at instanceof Error; at = at.cause) if (at instanceof kind) return at;
   return undefined;
 }
+
+/** Whether what was thrown is a defect of the program itself rather than of the world it meets: show its stack. */
+export function isBug(thrown: unknown): boolean {
+  return (
+    !(thrown instanceof Error) ||
+    thrown instanceof TypeError ||
+    thrown instanceof ReferenceError ||
+    thrown instanceof RangeError ||
+    thrown instanceof SyntaxError ||
+    thrown instanceof EvalError
+  );
+}

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+// A controller: keys come in through its queue, a reconciler brings the world one step nearer to what each key wants,
+// and what fails comes back later. Level-based: a key says what to look at, never what has happened.
+import type { Clock } from '../base/clock.ts';
+import { findCause, isBug, KarpenterError, messageOf } from '../base/errors.ts';
+import { type Random, SystemRandom } from '../base/random.ts';
+import { isConflict } from '../kube/api-error.ts';
+import { ControllerMetrics } from './controller-metrics.ts';
+import { type Logger, silentLogger } from './logging.ts';
+import { Metrics } from './metrics.ts';
+import type { RateLimiter } from './rate-limiters.ts';
+import { type AddOptions, type QueueItem, WorkQueue } from './work-queue.ts';
+
+/** What a reconciler wants next. Nothing: wait for the next change. */
+export interface Result {
+  /** Look again after this long, without counting it as a failure; 0 means as soon as others had their turn. */
+  readonly requeueAfterMs?: number;
+  /** Look again with the backoff of a failure, without it being one. */
+  readonly requeue?: boolean;
+  /** The priority of the next look; that of this one unless told. */
+  readonly priority?: number;
+}
+
+/** What a reconciler may need to know about its run. */
+export interface ReconcileContext {
+  /** Carries the controller, the object and the reconcileID. */
+  readonly log: Logger;
+  readonly reconcileID: string;
+  readonly priority: number;
+  /**
+   * Aborts at once when the controller is asked to stop: for waits that may be cut short. The reconciler's own signal
+   * aborts later, when the time to finish is over: for calls that should not be torn.
+   */
+  readonly stopping: AbortSignal;
+}
+
+/** Brings one key nearer to its desired state. Throwing means: try again later, with backoff. */
+export interface Reconciler {
+  reconcile(key: string, signal: AbortSignal, context: ReconcileContext): Promise<Result | void>;
+}
+
+/** A failure that trying again cannot mend: logged and counted, not retried. */
+export class TerminalError extends KarpenterError {
+  constructor(message: string, options: { cause?: unknown; details?: Readonly<Record<string, unknown>> } = {}) {
+    const cause = options.cause;
+    super(cause instanceof KarpenterError ? cause.code : 'KRP_TERMINAL', message, options);
+  }
+}
+
+export interface ControllerOptions {
+  readonly name: string;
+  readonly reconciler: Reconciler;
+  readonly clock: Clock;
+  readonly log?: Logger;
+  readonly metrics?: Metrics;
+  /** How many keys are worked on at once; 1 unless told. */
+  readonly maxConcurrent?: number;
+  readonly queue?: WorkQueue<string>;
+  readonly limiter?: RateLimiter<string>;
+  /** For reconcileIDs only. */
+  readonly random?: Random;
+  /** The kind of the objects the keys name, for the log. */
+  readonly kind?: string;
+  /** Aborts a reconcile that takes longer; no limit unless told. */
+  readonly timeoutMs?: number;
+  /** How long reconciles may go on after the controller was asked to stop before their signals abort; 10 s. */
+  readonly stopGraceMs?: number;
+}
+
+/** Something a controller can watch: an informer, or anything that calls back on changes. */
+export interface ChangeSource<T> {
+  addHandler(handler: { added(object: T): void; updated(object: T, old: T): void; deleted(object: T): void }): unknown;
+}
+
+export interface WatchOptions<T> extends AddOptions {
+  /** The keys a change concerns; the object's own unless told. */
+  readonly keys?: (object: T) => Iterable<string>;
+  /** Whether a change matters; `old` is there for updates only. */
+  readonly when?: (object: T, old?: T) => boolean;
+}
+
+/** The shortest requeue: a reconciler that always wants more must not keep everybody else from running. */
+const shortestRequeueMs = 1;
+/** How long a burst of reconciles may hold the process before its sockets and timers get their turn. */
+const longestBurstMs = 10;
+
+/** Runs a reconciler over keys: at most `maxConcurrent` at once, never the same key twice at once. */
+export class Controller {
+  readonly name: string;
+  readonly queue: WorkQueue<string>;
+  readonly maxConcurrent: number;
+  readonly #reconciler: Reconciler;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #metrics: ControllerMetrics;
+  readonly #random: Random;
+  readonly #kind: string | undefined;
+  readonly #timeoutMs: number | undefined;
+  readonly #stopGraceMs: number;
+  readonly #running = new Set<AbortController>();
+  readonly #stopping = new AbortController();
+  #started = false;
+  #lastBreath = 0;
+  #awake = false;
+
+  constructor(options: ControllerOptions) {
+    this.name = options.name;
+    this.maxConcurrent = options.maxConcurrent ?? 1;
+    const metrics = options.metrics ?? new Metrics();
+    const { clock, name, limiter } = options;
+    this.queue = options.queue ?? new WorkQueue({ clock, name, metrics, ...(limiter ? { limiter } : {}) });
+    this.#reconciler = options.reconciler;
+    this.#clock = clock;
+    this.#log = (options.log ?? silentLogger).with({ controller: name });
+    this.#metrics = new ControllerMetrics(metrics, name, this.maxConcurrent);
+    this.#random = options.random ?? new SystemRandom();
+    this.#kind = options.kind;
+    this.#timeoutMs = options.timeoutMs;
+    this.#stopGraceMs = options.stopGraceMs ?? 10_000;
+  }
+
+  /** Wants `key` reconciled. Keys may come before the start; they wait. */
+  enqueue(key: string, options?: AddOptions): void {
+    this.queue.add(key, options);
+  }
+
+  /** Enqueues the keys of every change of `source`. Returns the controller, for a chain of watches. */
+  watch<T extends { readonly metadata: { readonly namespace?: string; readonly name?: string } }>(
+    source: ChangeSource<T>,
+    options: WatchOptions<T> = {},
+  ): this {
+    const { keys = ownKey, when = () => true, ...add } = options;
+    const enqueue = (object: T, old?: T): void => {
+      if (!when(object, old)) return;
+      for (const key of keys(object)) this.queue.add(key, add);
+    };
+    source.addHandler({
+      added: (object) => enqueue(object),
+      updated: (object, old) => {
+        enqueue(object, old);
+        // What the old version pointed to has changed as well.
+        if (options.keys && when(object, old)) for (const key of keys(old)) this.queue.add(key, add);
+      },
+      deleted: (object) => enqueue(object),
+    });
+    return this;
+  }
+
+  /** How many keys are being reconciled. */
+  get active(): number {
+    return this.#running.size;
+  }
+
+  /**
+   * Works until `signal` aborts, then takes no new keys, waits for those in progress (their signals abort after the
+   * stop grace) and resolves. Never rejects because of a reconciler. A controller starts once.
+   */
+  async start(signal: AbortSignal): Promise<void> {
+    if (this.#started) throw new KarpenterError('KRP_CONTROLLER_STARTED', `controller ${this.name} was started twice`);
+    this.#started = true;
+    this.#log.debug('starting controller', { workers: this.maxConcurrent });
+    this.queue.onReady(() => this.#wake());
+    this.#lastBreath = this.#clock.monotonic();
+    this.#wake();
+    await aborted(signal);
+    this.#stopping.abort(signal.reason);
+    const drained = this.queue.shutDown();
+    const grace = this.#clock.after(this.#stopGraceMs, () => {
+      for (const run of this.#running) run.abort(signal.reason);
+    });
+    await drained;
+    grace.cancel();
+    this.#log.debug('controller stopped');
+  }
+
+  /** Pumps once the caller's turn is over: whoever enqueues a key must not run its reconcile in its own stack. */
+  #wake(): void {
+    if (this.#awake) return;
+    this.#awake = true;
+    queueMicrotask(() => {
+      this.#awake = false;
+      this.#pump();
+    });
+  }
+
+  #pump(): void {
+    while (this.#running.size < this.maxConcurrent) {
+      const item = this.queue.take();
+      if (!item) return;
+      void this.#run(item);
+    }
+  }
+
+  /** One reconcile from taking the key to handing it back. Never rejects. */
+  async #run(item: QueueItem<string>): Promise<void> {
+    const abort = new AbortController();
+    this.#running.add(abort);
+    this.#metrics.active(1);
+    const started = this.#clock.monotonic();
+    const context = new RunContext(this.#log, this.#random, this.#kind, item, this.#stopping.signal);
+    const timeout =
+      this.#timeoutMs === undefined
+        ? undefined
+        : this.#clock.after(this.#timeoutMs, () => abort.abort(new ReconcileTimeoutError(this.#timeoutMs!)));
+    try {
+      const result = await this.#reconciler.reconcile(item.key, abort.signal, context);
+      this.#settle(item, result ?? {});
+    } catch (thrown) {
+      this.#fail(item, thrown, abort.signal, context);
+    }
+    timeout?.cancel();
+    this.#metrics.took((this.#clock.monotonic() - started) / 1000);
+    this.#metrics.active(-1);
+    if (this.#clock.monotonic() - this.#lastBreath > longestBurstMs) {
+      await this.#clock.breathe();
+      this.#lastBreath = this.#clock.monotonic();
+    }
+    this.#running.delete(abort);
+    this.queue.done(item.key);
+    this.#wake();
+  }
+
+  #settle({ key, priority }: QueueItem<string>, result: Result): void {
+    const next = result.priority ?? priority;
+    const { requeueAfterMs } = result;
+    if (Number.isNaN(requeueAfterMs)) throw new TypeError('the reconciler asked to be run again after NaN ms');
+    if (requeueAfterMs !== undefined && requeueAfterMs !== Number.POSITIVE_INFINITY) {
+      this.queue.forget(key);
+      this.queue.addAfter(key, Math.max(shortestRequeueMs, requeueAfterMs), next);
+      this.#metrics.ended('requeue_after');
+    } else if (result.requeue) {
+      this.queue.addRateLimited(key, next);
+      this.#metrics.ended('requeue');
+    } else {
+      this.queue.forget(key);
+      this.#metrics.ended('success');
+    }
+  }
+
+  #fail({ key, priority }: QueueItem<string>, thrown: unknown, signal: AbortSignal, context: RunContext): void {
+    if (this.#stopping.signal.aborted && isAbort(thrown, [signal, this.#stopping.signal])) {
+      context.log.debug('reconcile cut short by the shutdown');
+      this.#metrics.ended('success');
+      return;
+    }
+    if (isConflict(thrown)) {
+      // Somebody else wrote first: the next look sees what they wrote.
+      this.queue.addRateLimited(key, priority);
+      this.#metrics.ended('requeue');
+      context.log.debug('conflict, looking again', { error: thrown });
+      return;
+    }
+    this.#metrics.ended('error');
+    if (isBug(thrown)) this.#metrics.panicked();
+    if (findCause(thrown, TerminalError)) {
+      this.#metrics.failedForGood();
+      this.queue.forget(key);
+    } else this.queue.addRateLimited(key, priority);
+    context.log.error('Reconciler error', { error: thrown instanceof Error ? thrown : new Error(messageOf(thrown)) });
+  }
+}
+
+/** Made for every run; what costs something is made when it is asked for. */
+class RunContext implements ReconcileContext {
+  readonly stopping: AbortSignal;
+  readonly #item: QueueItem<string>;
+  readonly #base: Logger;
+  readonly #random: Random;
+  readonly #kind: string | undefined;
+  #id: string | undefined;
+  #log: Logger | undefined;
+
+  constructor(base: Logger, random: Random, kind: string | undefined, item: QueueItem<string>, stopping: AbortSignal) {
+    this.#base = base;
+    this.#random = random;
+    this.#kind = kind;
+    this.#item = item;
+    this.stopping = stopping;
+  }
+
+  get priority(): number {
+    return this.#item.priority;
+  }
+
+  get reconcileID(): string {
+    this.#id ??= this.#random.uuid();
+    return this.#id;
+  }
+
+  get log(): Logger {
+    if (this.#log) return this.#log;
+    const [namespace, name] = splitKey(this.#item.key);
+    const object = namespace === '' ? { name } : { name, namespace };
+    const where = name === '' ? {} : { ...(this.#kind ? { [this.#kind]: object } : {}), namespace, name };
+    this.#log = this.#base.with({ ...where, reconcileID: this.reconcileID });
+    return this.#log;
+  }
+}
+
+/** A reconcile took longer than its controller allows. */
+export class ReconcileTimeoutError extends KarpenterError {
+  constructor(ms: number) {
+    super('KRP_RECONCILE_TIMEOUT', `the reconcile did not finish within ${ms / 1000} s`);
+  }
+}
+
+export interface SingletonOptions extends Omit<ControllerOptions, 'reconciler' | 'maxConcurrent' | 'kind'> {
+  /** One turn of the loop. Without a `requeueAfterMs` the loop rests until somebody calls `enqueue`. */
+  readonly reconcile: (signal: AbortSignal, context: ReconcileContext) => Promise<Result | void>;
+}
+
+/** The key of a singleton's only item. */
+export const singletonKey = '';
+
+/** A controller that is one loop: it runs at the start and again as each run says. */
+export function singleton(options: SingletonOptions): Controller {
+  const { reconcile, ...rest } = options;
+  const reconciler: Reconciler = { reconcile: (_key, signal, context) => reconcile(signal, context) };
+  const controller = new Controller({ ...rest, reconciler, maxConcurrent: 1 });
+  controller.enqueue(singletonKey);
+  return controller;
+}
+
+/** `['ns', 'name']` of a key; the namespace is empty for cluster-scoped objects. */
+export function splitKey(key: string): [namespace: string, name: string] {
+  const slash = key.indexOf('/');
+  return slash < 0 ? ['', key] : [key.slice(0, slash), key.slice(slash + 1)];
+}
+
+function ownKey(object: { readonly metadata: { readonly namespace?: string; readonly name?: string } }): string[] {
+  const { namespace, name = '' } = object.metadata;
+  return [namespace ? `${namespace}/${name}` : name];
+}
+
+function isAbort(thrown: unknown, signals: readonly AbortSignal[]): boolean {
+  for (let at = thrown; at !== undefined && at !== null; at = at instanceof Error ? at.cause : undefined) {
+    if (at instanceof Error && at.name === 'AbortError') return true;
+    if (signals.some((signal) => signal.aborted && signal.reason === at)) return true;
+  }
+  return false;
+}
+
+/** Resolves when the signal aborts. */
+export function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+}

@@ -281,7 +281,7 @@ export class GaugeStore {
 
   /** Makes `all` the whole content: keys that are not in it are dropped. */
   replaceAll(all: ReadonlyMap<string, readonly GaugeSample[]>): void {
-    for (const key of [...this.#byKey.keys()]) if (!all.has(key)) this.delete(key);
+    for (const key of this.#byKey.keys()) if (!all.has(key)) this.delete(key);
     for (const [key, samples] of all) this.update(key, samples);
   }
 

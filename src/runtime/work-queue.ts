@@ -179,7 +179,7 @@ export class WorkQueue<K = string> {
    */
   shutDown(options: { readonly drain?: boolean } = {}): Promise<void> {
     this.#shutDown = true;
-    for (const entry of [...this.#entries.values()]) {
+    for (const entry of this.#entries.values()) {
       const keep = options.drain === true && entry.readyAt === undefined;
       if (!keep) this.#discard(entry);
     }

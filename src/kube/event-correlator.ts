@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keeps events from drowning each other, by the rules of client-go's correlator: the same event again counts up the one
+// there is, many like it become one, and one object cannot flood the rest.
+import type { Clock } from '../base/clock.ts';
+import type { Event } from './kinds.ts';
+import { TokenBucket } from './rate-limiter.ts';
+import { formatTime } from './time.ts';
+
+/** What to do with an event: `create` it, or raise the count of the one at `patch`. */
+export interface Correlated {
+  readonly event: Event;
+  readonly patch?: { readonly name: string; readonly namespace: string };
+}
+
+interface Known {
+  name: string;
+  namespace: string;
+  count: number;
+  firstTimestamp: string;
+}
+
+interface Similar {
+  readonly messages: Set<string>;
+  lastSeen: number;
+}
+
+const similarLimit = 10;
+const similarWindowMs = 600_000;
+const spamBurst = 25;
+const spamQps = 1 / 300;
+
+/** Holds at most `capacity` entries of each kind; the least recently used go first. */
+export class EventCorrelator {
+  readonly #clock: Clock;
+  readonly #known: LruMap<Known>;
+  readonly #similar: LruMap<Similar>;
+  readonly #spam: LruMap<TokenBucket>;
+
+  constructor(clock: Clock, capacity = 4096) {
+    this.#clock = clock;
+    this.#known = new LruMap(capacity);
+    this.#similar = new LruMap(capacity);
+    this.#spam = new LruMap(capacity);
+  }
+
+  /** What to send for `event`; undefined when its object has had more than its share. */
+  correlate(event: Event): Correlated | undefined {
+    const combined = this.#combine(event);
+    if (!this.#allowed(combined.event)) return undefined;
+    const { event: final, key } = combined;
+    const known = this.#known.get(key);
+    if (!known) return { event: final };
+    const count = known.count + 1;
+    return {
+      event: { ...final, count, firstTimestamp: known.firstTimestamp },
+      patch: { name: known.name, namespace: known.namespace },
+    };
+  }
+
+  /** Remembers what the server holds now, so that the next one like it counts it up. */
+  sent(event: Event): void {
+    const { name = '', namespace = '' } = event.metadata;
+    const firstTimestamp = event.firstTimestamp ?? formatTime(this.#clock.now());
+    this.#known.set(identityOf(event), { name, namespace, count: event.count ?? 1, firstTimestamp });
+  }
+
+  /** More than ten different messages for one reason within ten minutes become one event. */
+  #combine(event: Event): { event: Event; key: string } {
+    const group = groupOf(event);
+    const now = this.#clock.monotonic();
+    let similar = this.#similar.get(group);
+    if (!similar || now - similar.lastSeen > similarWindowMs) similar = { messages: new Set(), lastSeen: now };
+    similar.lastSeen = now;
+    if (similar.messages.size < similarLimit) similar.messages.add(event.message ?? '');
+    const known = similar.messages.has(event.message ?? '');
+    this.#similar.set(group, similar);
+    if (known) return { event, key: identityOf(event) };
+    const combined = { ...event, message: `(combined from similar events): ${event.message}` };
+    return { event: combined, key: identityOf(combined) };
+  }
+
+  #allowed(event: Event): boolean {
+    const { namespace, kind, name, uid } = event.involvedObject;
+    const key = JSON.stringify([event.source?.component, kind, namespace, name, uid]);
+    let bucket = this.#spam.get(key);
+    if (!bucket) {
+      bucket = new TokenBucket({ qps: spamQps, burst: spamBurst, clock: this.#clock });
+      this.#spam.set(key, bucket);
+    }
+    return bucket.tryTake();
+  }
+}
+
+const combinedPrefix = '(combined from similar events): ';
+
+/** Everything but the message. */
+function groupOf(event: Event): string {
+  const { kind, namespace, name, uid, apiVersion, fieldPath } = event.involvedObject;
+  return JSON.stringify([
+    event.source?.component,
+    kind,
+    namespace,
+    name,
+    uid,
+    apiVersion,
+    fieldPath,
+    event.type,
+    event.reason,
+  ]);
+}
+
+/** What makes two events the same one. Combined events are one whatever they say. */
+function identityOf(event: Event): string {
+  const message = event.message?.startsWith(combinedPrefix) ? combinedPrefix : event.message;
+  return JSON.stringify([groupOf(event), message]);
+}
+
+/** A map that forgets what was not used for longest. */
+class LruMap<V> {
+  readonly #capacity: number;
+  readonly #entries = new Map<string, V>();
+
+  constructor(capacity: number) {
+    this.#capacity = capacity;
+  }
+
+  get(key: string): V | undefined {
+    const value = this.#entries.get(key);
+    if (value !== undefined) {
+      this.#entries.delete(key);
+      this.#entries.set(key, value);
+    }
+    return value;
+  }
+
+  set(key: string, value: V): void {
+    this.#entries.delete(key);
+    this.#entries.set(key, value);
+    if (this.#entries.size > this.#capacity) this.#entries.delete(this.#entries.keys().next().value!);
+  }
+}

@@ -88,7 +88,7 @@ function hashNillableDuration(duration: string): bigint {
   return hashStruct('NillableDuration', [['Duration', hashInt64(durationNanos(duration))]]);
 }
 
-function isNever(duration: string | undefined): duration is undefined {
+function isNever(duration: string | undefined): duration is undefined | typeof never {
   return duration == null || duration === never;
 }
 

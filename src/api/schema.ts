@@ -50,7 +50,7 @@ type Flatten<T> = { [K in keyof T]: T[K] };
 
 /** The type of an object with the given fields, of which those in `R` are always present. */
 export type FieldsOf<F extends Readonly<Record<string, Schema>>, R extends keyof F> = Flatten<
-  { [K in R]: TypeOf<F[K]> } & { [K in Exclude<keyof F, R>]?: TypeOf<F[K]> }
+  { -readonly [K in R]: TypeOf<F[K]> } & { -readonly [K in Exclude<keyof F, R>]?: TypeOf<F[K]> }
 >;
 
 interface Common<T> {
@@ -99,7 +99,7 @@ interface ArrayOptions<T> extends Common<T[]> {
 }
 
 /** A list of items of one schema. */
-export function array<T>(items: Schema<T>, options: ArrayOptions<T> = {}): Schema<T[]> {
+export function array<T>(items: Schema<T>, options: ArrayOptions<NoInfer<T>> = {}): Schema<T[]> {
   const { listType, mapKeys, ...rest } = options;
   return build(
     {
@@ -118,7 +118,7 @@ interface MapOptions<T> extends Common<Record<string, T>> {
 }
 
 /** An object with free keys, all values of one schema. */
-export function map<T>(values: Schema<T>, options: MapOptions<T> = {}): Schema<Record<string, T>> {
+export function map<T>(values: Schema<T>, options: MapOptions<NoInfer<T>> = {}): Schema<Record<string, T>> {
   const { mapType, ...rest } = options;
   return build(
     {

@@ -43,3 +43,12 @@ export function goJson(value: unknown): string {
 function hex(code: number, width: number): string {
   return code.toString(16).padStart(width, '0');
 }
+
+/** A JSON value as Go's `%v` writes it: `map[a:1 b:[x y]]`. */
+export function goValue(value: unknown): string {
+  if (value === null || value === undefined) return '<nil>';
+  if (Array.isArray(value)) return `[${value.map(goValue).join(' ')}]`;
+  if (typeof value !== 'object') return String(value as string | number | boolean);
+  const entries = Object.entries(value).toSorted(([a], [b]) => compareStrings(a, b));
+  return `map[${entries.map(([key, inner]) => `${key}:${goValue(inner)}`).join(' ')}]`;
+}

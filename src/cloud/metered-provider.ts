@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counts and times every call to a cloud, under upstream's metric names.
+import type { Clock } from '../base/clock.ts';
+import { counter, histogram, type Metrics } from '../runtime/metrics.ts';
+import { errorLabel } from './errors.ts';
+import type { CloudProvider } from './provider.ts';
+
+export const cloudMetrics = {
+  duration: histogram({
+    name: 'karpenter_cloudprovider_duration_seconds',
+    help: 'How long calls to a cloud took.',
+    labels: ['controller', 'method', 'provider'],
+    stability: 'stable',
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+  }),
+  errors: counter({
+    name: 'karpenter_cloudprovider_errors_total',
+    help: 'Calls to a cloud that failed, by kind of error.',
+    labels: ['controller', 'method', 'provider', 'error'],
+    stability: 'stable',
+  }),
+} as const;
+
+/** Upstream's names of the methods, so that its dashboards fit. */
+const metricNames = {
+  create: 'Create',
+  delete: 'Delete',
+  get: 'Get',
+  list: 'List',
+  instanceTypes: 'GetInstanceTypes',
+  driftReason: 'IsDrifted',
+} as const;
+
+/** The same provider, with its calls counted for `controller`. */
+export function metered(
+  provider: CloudProvider,
+  options: { metrics: Metrics; clock: Clock; controller: string },
+): CloudProvider {
+  const { metrics, clock, controller } = options;
+  const durations = metrics.histogram(cloudMetrics.duration);
+  const errors = metrics.counter(cloudMetrics.errors);
+  async function measured<R>(method: keyof typeof metricNames, call: () => Promise<R>): Promise<R> {
+    const labels = { controller, method: metricNames[method], provider: provider.name };
+    const started = clock.monotonic();
+    try {
+      return await call();
+    } catch (error) {
+      errors.inc({ ...labels, error: errorLabel(error) });
+      throw error;
+    } finally {
+      durations.observe(labels, (clock.monotonic() - started) / 1000);
+    }
+  }
+  return {
+    name: provider.name,
+    nodeClasses: provider.nodeClasses,
+    labels: provider.labels,
+    repairPolicies: provider.repairPolicies,
+    ...(provider.reservationLabel ? { reservationLabel: provider.reservationLabel } : {}),
+    ...(provider.disruptionReasons ? { disruptionReasons: provider.disruptionReasons } : {}),
+    ...(provider.registrationHooks ? { registrationHooks: provider.registrationHooks } : {}),
+    create: (claim, signal) => measured('create', () => provider.create(claim, signal)),
+    delete: (claim, signal) => measured('delete', () => provider.delete(claim, signal)),
+    get: (id, signal) => measured('get', () => provider.get(id, signal)),
+    list: (signal) => measured('list', () => provider.list(signal)),
+    instanceTypes: (pool, signal) => measured('instanceTypes', () => provider.instanceTypes(pool, signal)),
+    driftReason: (claim, signal) => measured('driftReason', () => provider.driftReason(claim, signal)),
+  };
+}

@@ -6,6 +6,7 @@ import { findCause, isBug, KarpenterError, messageOf } from '../base/errors.ts';
 import { type Random, SystemRandom } from '../base/random.ts';
 import { isConflict } from '../kube/api-error.ts';
 import { ControllerMetrics } from './controller-metrics.ts';
+import { LeadershipLostError } from './leader.ts';
 import { type Logger, silentLogger } from './logging.ts';
 import { Metrics } from './metrics.ts';
 import type { RateLimiter } from './rate-limiters.ts';
@@ -70,6 +71,12 @@ export interface ControllerOptions {
 /** Something a controller can watch: an informer, or anything that calls back on changes. */
 export interface ChangeSource<T> {
   addHandler(handler: { added(object: T): void; updated(object: T, old: T): void; deleted(object: T): void }): unknown;
+  waitForSync?(signal: AbortSignal): Promise<void>;
+}
+
+/** Something that must have been read once before decisions can be based on it: an informer. */
+export interface Synced {
+  waitForSync(signal: AbortSignal): Promise<void>;
 }
 
 export interface WatchOptions<T> extends AddOptions {
@@ -99,6 +106,7 @@ export class Controller {
   readonly #stopGraceMs: number;
   readonly #running = new Set<AbortController>();
   readonly #stopping = new AbortController();
+  readonly #required: Synced[] = [];
   #started = false;
   #lastBreath = 0;
   #awake = false;
@@ -130,6 +138,7 @@ export class Controller {
     options: WatchOptions<T> = {},
   ): this {
     const { keys = ownKey, when = () => true, ...add } = options;
+    if (source.waitForSync) this.requires(source as Synced);
     const enqueue = (object: T, old?: T): void => {
       if (!when(object, old)) return;
       for (const key of keys(object)) this.queue.add(key, add);
@@ -146,26 +155,38 @@ export class Controller {
     return this;
   }
 
+  /** Reconciles nothing before these are synced. What a controller watches counts without being named. */
+  requires(...sources: readonly Synced[]): this {
+    this.#required.push(...sources);
+    return this;
+  }
+
   /** How many keys are being reconciled. */
   get active(): number {
     return this.#running.size;
   }
 
   /**
-   * Works until `signal` aborts, then takes no new keys, waits for those in progress (their signals abort after the
+   * Waits for what it requires, works until `signal` aborts, then takes no new keys, waits for those in progress (their signals abort after the
    * stop grace) and resolves. Never rejects because of a reconciler. A controller starts once.
    */
   async start(signal: AbortSignal): Promise<void> {
     if (this.#started) throw new KarpenterError('KRP_CONTROLLER_STARTED', `controller ${this.name} was started twice`);
     this.#started = true;
-    this.#log.debug('starting controller', { workers: this.maxConcurrent });
-    this.queue.onReady(() => this.#wake());
-    this.#lastBreath = this.#clock.monotonic();
-    this.#wake();
+    // Only aborting makes this fail; then there is nothing to start.
+    await Promise.all(this.#required.map((source) => source.waitForSync(signal))).catch(() => undefined);
+    if (!signal.aborted) {
+      this.#log.debug('starting controller', { workers: this.maxConcurrent });
+      this.queue.onReady(() => this.#wake());
+      this.#lastBreath = this.#clock.monotonic();
+      this.#wake();
+    }
     await aborted(signal);
     this.#stopping.abort(signal.reason);
     const drained = this.queue.shutDown();
-    const grace = this.#clock.after(this.#stopGraceMs, () => {
+    // Without the lease, every further write may contradict those of the next leader.
+    const graceMs = signal.reason instanceof LeadershipLostError ? 0 : this.#stopGraceMs;
+    const grace = this.#clock.after(graceMs, () => {
       for (const run of this.#running) run.abort(signal.reason);
     });
     await drained;

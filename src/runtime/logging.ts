@@ -102,8 +102,17 @@ export function objectField(object: Named, kind: string = object.kind ?? 'Object
 export function renderError(thrown: unknown): string {
   const details = thrown instanceof KarpenterError ? Object.entries(thrown.details) : [];
   if (details.length === 0) return messageOf(thrown);
-  const data = details.map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
-  return `${messageOf(thrown)} (${data.join(', ')})`;
+  return `${messageOf(thrown)} (${details.map(([key, value]) => `${key}=${show(value)}`).join(', ')})`;
+}
+
+function show(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return String(value);
+  try {
+    return JSON.stringify(value);
+  } catch {
+    // Circular, or with a bigint in it: a log line must not fail for that.
+    return Object.prototype.toString.call(value);
+  }
 }
 
 /** Fields as they are written: errors become text, and a defect of our own also brings its stack. */

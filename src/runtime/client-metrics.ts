@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The metrics of API server clients, named as client-go names them.
+import type { RequestReport } from '../kube/client.ts';
+import { counter, histogram, type MetricDeclaration, type Metrics } from './metrics.ts';
+
+const requestDuration = histogram({
+  name: 'client_go_request_duration_seconds',
+  help: 'How long an API server took to answer.',
+  labels: ['verb', 'group', 'version', 'kind', 'subresource'],
+});
+const requestTotal = counter({
+  name: 'client_go_request_total',
+  help: 'Requests to API servers by method and the code of the answer.',
+  labels: ['code', 'method'],
+});
+
+/** Every metric of a client, for the reference. */
+export const clientMetrics: readonly MetricDeclaration[] = [requestDuration, requestTotal];
+
+/** What a `KubeClient` calls after each request. */
+export function requestObserver(metrics: Metrics): (report: RequestReport) => void {
+  const durations = metrics.histogram(requestDuration);
+  const totals = metrics.counter(requestTotal);
+  return ({ verb, group, version, kind, subresource, code, method, durationMs }) => {
+    totals.inc({ code, method });
+    // A watch lasts as long as it lasts: its duration says nothing about the server.
+    if (verb !== 'watch') durations.observe({ verb, group, version, kind, subresource }, durationMs / 1000);
+  };
+}

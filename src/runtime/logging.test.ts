@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { VirtualClock } from '../base/clock.ts';
+import { KarpenterError } from '../base/errors.ts';
+import {
+  ChangeMonitor,
+  formatEntries,
+  formatList,
+  objectField,
+  RecordingLogger,
+  renderError,
+  silentLogger,
+} from './logging.ts';
+import {
+  createLogger,
+  type LoggerOptions,
+  openOutputs,
+  prettyOutput,
+  productionSampling,
+  wantsColors,
+} from './pino-logger.ts';
+
+function makeLogger(options: Partial<LoggerOptions> = {}) {
+  const lines: string[] = [];
+  const clock = new VirtualClock();
+  const log = createLogger({ clock, outputs: [{ write: (line) => void lines.push(line) }], ...options });
+  return { clock, log, lines, parsed: () => lines.map((line) => JSON.parse(line) as Record<string, unknown>) };
+}
+
+describe('a line', () => {
+  test('is one JSON object with the keys of upstream', () => {
+    const { log, lines, parsed } = makeLogger({ fields: { logger: 'controller', commit: 'abc1234' } });
+    log
+      .with({ controller: 'nodeclaim.lifecycle', ...objectField({ kind: 'NodeClaim', metadata: { name: 'n-1' } }) })
+      .info('launched nodeclaim', { 'provider-id': 'kwok://n-1' });
+    expect(lines[0]).toMatch(/^\{"level":"INFO",.*\}\n$/);
+    expect(parsed()).toEqual([
+      {
+        level: 'INFO',
+        time: '2026-01-01T00:00:00.000Z',
+        logger: 'controller',
+        commit: 'abc1234',
+        controller: 'nodeclaim.lifecycle',
+        NodeClaim: { name: 'n-1' },
+        'provider-id': 'kwok://n-1',
+        message: 'launched nodeclaim',
+      },
+    ]);
+  });
+
+  test('shows an error as its message with its data behind it, and the stack of a defect', () => {
+    const { log, parsed } = makeLogger();
+    const refused = new KarpenterError('KRP_X', 'no capacity', { details: { zone: 'a', tries: 3 } });
+    log.error('Reconciler error', { error: refused });
+    log.error('Reconciler error', { error: new TypeError('x is not a function') });
+    expect(parsed()[0]).toMatchObject({ level: 'ERROR', error: 'no capacity (zone=a, tries=3)' });
+    expect(parsed()[0]).not.toHaveProperty('stacktrace');
+    expect(parsed()[1]).toMatchObject({
+      error: 'x is not a function',
+      stacktrace: expect.stringContaining('logging.test') as unknown,
+    });
+  });
+
+  test('below the level is not written, and its fields are not even computed', () => {
+    const { log, lines } = makeLogger({ level: 'info' });
+    log.debug('detail', () => {
+      throw new Error('computed');
+    });
+    expect(lines).toEqual([]);
+    const verbose = makeLogger({ level: 'debug' });
+    verbose.log.debug('detail', () => ({ n: 1 }));
+    expect(verbose.parsed()[0]).toMatchObject({ level: 'DEBUG', n: 1, message: 'detail' });
+  });
+
+  test('whose fields cannot be computed is written all the same', () => {
+    const { log, parsed } = makeLogger();
+    log.info('went on', () => {
+      throw new Error('no such thing');
+    });
+    expect(parsed()[0]).toMatchObject({ message: 'went on', loggingError: 'no such thing' });
+  });
+
+  test('that comes too often is thinned out, and counted anew each second', async () => {
+    const { clock, log, lines } = makeLogger({ sampling: productionSampling });
+    for (let i = 0; i < 350; i++) log.info('again');
+    expect(lines).toHaveLength(102);
+    log.info('something else');
+    expect(lines).toHaveLength(103);
+    await clock.step(1000);
+    log.info('again');
+    expect(lines).toHaveLength(104);
+  });
+});
+
+describe('an output', () => {
+  test('can be a file in a folder that is not there yet', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'log-'));
+    const path = join(folder, 'deep', 'karpenter.log');
+    const [output] = openOutputs([path], (error) => expect.unreachable(error.message));
+    createLogger({ clock: new VirtualClock(), outputs: [output!] }).info('hello');
+    expect(readFileSync(path, 'utf8')).toContain('"message":"hello"');
+    rmSync(folder, { recursive: true });
+  });
+
+  test('for people has no braces, and colours only when wanted', async () => {
+    const shown: string[] = [];
+    const target = { write: (line: string) => void shown.push(line) };
+    for (const colors of [false, true]) {
+      const log = createLogger({ clock: new VirtualClock(), outputs: [await prettyOutput(target, { colors })] });
+      log.warn('disrupting node(s)', { reason: 'drifted' });
+    }
+    expect(shown[0]).toMatch(/WARN.*disrupting node\(s\).*drifted/);
+    expect(shown[0]).not.toContain('\u001b[');
+    expect(shown[1]).toContain('\u001b[');
+  });
+
+  test.each([
+    [true, {}, true],
+    [false, {}, false],
+    [true, { NO_COLOR: '1' }, false],
+    [true, { NO_COLOR: '' }, true],
+    [true, { TERM: 'dumb' }, false],
+  ])('on a terminal (%s) with %o is coloured: %s', (terminal, env, colored) => {
+    expect(wantsColors(terminal, env)).toBe(colored);
+  });
+});
+
+test('a recording logger keeps what was said, with the fields of its parents', () => {
+  const log = new RecordingLogger({ a: 1 });
+  log.with({ b: 2 }).info('said', () => ({ c: 3 }));
+  log.debug('whispered');
+  expect(log.lines[0]).toEqual({ level: 'info', message: 'said', fields: { a: 1, b: 2, c: 3 } });
+  expect(log.messages()).toEqual(['said']);
+  expect(log.messages('debug')).toEqual(['said', 'whispered']);
+});
+
+test('a silent logger says nothing and computes nothing', () => {
+  silentLogger.with({}).error('x', () => expect.unreachable('computed'));
+});
+
+describe('a change monitor', () => {
+  test('tells news from repetition, whatever the order of keys and items', () => {
+    const monitor = new ChangeMonitor(new VirtualClock());
+    expect(monitor.hasChanged('zones', { a: ['x', 'y'], b: 1 })).toBe(true);
+    expect(monitor.hasChanged('zones', { b: 1, a: ['y', 'x'] })).toBe(false);
+    expect(monitor.hasChanged('types', { a: ['x', 'y'], b: 1 })).toBe(true);
+    expect(monitor.hasChanged('zones', { a: ['x'], b: 1 })).toBe(true);
+    expect(monitor.hasChanged('sets', new Set(['p', 'q']))).toBe(true);
+    expect(monitor.hasChanged('sets', new Set(['q', 'p']))).toBe(false);
+  });
+
+  test('repeats the news after a day and forgets what is older', async () => {
+    const clock = new VirtualClock();
+    const monitor = new ChangeMonitor(clock);
+    monitor.hasChanged('a', 1);
+    await clock.step(24 * 3_600_000 - 1);
+    expect(monitor.hasChanged('a', 1)).toBe(false);
+    await clock.step(1);
+    expect(monitor.hasChanged('b', 1)).toBe(true);
+    expect(monitor.size).toBe(1);
+    expect(monitor.hasChanged('a', 1)).toBe(true);
+  });
+});
+
+test('long lists are cut', () => {
+  expect(formatList(['a', 'b', 'c', 'd', 'e'], 2)).toBe('a, b and 3 other(s)');
+  expect(formatList(['a', 'b'], 2)).toBe('a, b');
+  expect(formatList([], 2)).toBe('');
+  expect(formatEntries({ b: 2, a: 1, c: 3 }, 2)).toBe('a: 1, b: 2 and 1 other(s)');
+});
+
+test('anything thrown has words', () => {
+  expect(renderError('plain')).toBe('plain');
+  expect(renderError(new Error('x'))).toBe('x');
+});

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// The production logger: JSON lines with upstream's keys, or coloured ones for people at a terminal.
+import { type DestinationStream, destination, type Logger as Pino, pino } from 'pino';
+import type { Clock } from '../base/clock.ts';
+import { messageOf } from '../base/errors.ts';
+import { computeFields, type LogFields, type Logger, type LogLevel, renderFields } from './logging.ts';
+
+/** Where lines go. */
+export interface LogOutput {
+  write(line: string): void;
+}
+
+export interface LoggerOptions {
+  readonly clock: Clock;
+  /** `info` unless told; '' means the same. */
+  readonly level?: LogLevel | '';
+  /** Each line goes to all of them. */
+  readonly outputs: readonly LogOutput[];
+  /** In every line: `logger`, `commit`, … */
+  readonly fields?: object;
+  /**
+   * Of lines with the same level and message, the first `first` of a second are written and then each `thereafter`th:
+   * a failing dependency must not fill the disk. None are left out unless told.
+   */
+  readonly sampling?: { readonly first: number; readonly thereafter: number };
+}
+
+/** Upstream's sampling. */
+export const productionSampling = { first: 100, thereafter: 100 } as const;
+
+/** A logger that writes one JSON object a line: level, time, the fields, message. */
+export function createLogger(options: LoggerOptions): Logger {
+  const { clock, outputs } = options;
+  const stream: DestinationStream = {
+    write(line) {
+      for (const output of outputs) output.write(line);
+    },
+  };
+  const root = pino(
+    {
+      level: options.level || 'info',
+      base: null,
+      messageKey: 'message',
+      timestamp: () => `,"time":"${new Date(clock.now()).toISOString()}"`,
+      formatters: { level: (label) => ({ level: label.toUpperCase() }) },
+    },
+    stream,
+  );
+  const sampler = options.sampling && new Sampler(clock, options.sampling);
+  return new PinoLogger(options.fields ? root.child(renderFields(options.fields)) : root, sampler);
+}
+
+class PinoLogger implements Logger {
+  readonly #pino: Pino;
+  readonly #sampler: Sampler | undefined;
+
+  constructor(logger: Pino, sampler: Sampler | undefined) {
+    this.#pino = logger;
+    this.#sampler = sampler;
+  }
+
+  debug(message: string, fields?: LogFields): void {
+    this.#write('debug', message, fields);
+  }
+
+  info(message: string, fields?: LogFields): void {
+    this.#write('info', message, fields);
+  }
+
+  warn(message: string, fields?: LogFields): void {
+    this.#write('warn', message, fields);
+  }
+
+  error(message: string, fields?: LogFields): void {
+    this.#write('error', message, fields);
+  }
+
+  with(fields: object): Logger {
+    return new PinoLogger(this.#pino.child(renderFields(fields)), this.#sampler);
+  }
+
+  #write(level: LogLevel, message: string, fields: LogFields | undefined): void {
+    if (!this.#pino.isLevelEnabled(level)) return;
+    if (this.#sampler && !this.#sampler.admits(level, message)) return;
+    try {
+      const data = computeFields(fields);
+      if (data) this.#pino[level](renderFields(data), message);
+      else this.#pino[level](message);
+    } catch (error) {
+      // Fields that cannot be computed or written must not stop who logs them.
+      this.#pino[level]({ loggingError: messageOf(error) }, message);
+    }
+  }
+}
+
+/** Counts equal lines within a second. */
+class Sampler {
+  readonly #clock: Clock;
+  readonly #first: number;
+  readonly #thereafter: number;
+  readonly #counts = new Map<string, number>();
+  #second = -1;
+
+  constructor(clock: Clock, { first, thereafter }: { readonly first: number; readonly thereafter: number }) {
+    this.#clock = clock;
+    this.#first = first;
+    this.#thereafter = thereafter;
+  }
+
+  admits(level: LogLevel, message: string): boolean {
+    const second = Math.floor(this.#clock.monotonic() / 1000);
+    if (second !== this.#second) {
+      this.#second = second;
+      this.#counts.clear();
+    }
+    const key = `${level} ${message}`;
+    const count = (this.#counts.get(key) ?? 0) + 1;
+    this.#counts.set(key, count);
+    return count <= this.#first || (count - this.#first) % this.#thereafter === 0;
+  }
+}
+
+/**
+ * Opens `stdout`, `stderr` and files (made with their folders, appended to). What fails while writing goes to
+ * `onError`, never to the caller.
+ */
+export function openOutputs(paths: readonly string[], onError: (error: Error) => void): LogOutput[] {
+  const descriptors: Readonly<Record<string, number>> = { stdout: 1, stderr: 2 };
+  return paths.map((path) => {
+    // Synchronous: the last lines before a crash are the ones that matter.
+    const output = destination({ dest: descriptors[path] ?? path, sync: true, mkdir: true });
+    output.on('error', onError);
+    return output;
+  });
+}
+
+/**
+ * An output that shows lines to people: time, level, message, fields, in colours unless `colors` is off. The formatter
+ * is loaded here and not before: a server never needs it.
+ */
+export async function prettyOutput(target: LogOutput, options: { readonly colors: boolean }): Promise<LogOutput> {
+  const { prettyFactory } = await import('pino-pretty');
+  const format = prettyFactory({
+    colorize: options.colors,
+    messageKey: 'message',
+    levelKey: 'level',
+    timestampKey: 'time',
+    translateTime: 'SYS:HH:MM:ss.l',
+    ignore: 'commit,logger',
+    singleLine: true,
+    customLevels: 'DEBUG:20,INFO:30,WARN:40,ERROR:50',
+    useOnlyCustomProps: false,
+  });
+  return {
+    write(line) {
+      const shown = format(line);
+      if (typeof shown === 'string') target.write(shown);
+    },
+  };
+}
+
+/** Whether output to a terminal should be coloured: https://no-color.org. */
+export function wantsColors(isTerminal: boolean, env: Readonly<Record<string, string | undefined>>): boolean {
+  return isTerminal && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
+}

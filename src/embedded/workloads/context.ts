@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every controller of the embedded control plane is given: a client, shared informers, time, chance and a voice.
+import type { Clock } from '../../base/clock.ts';
+import type { Random } from '../../base/random.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { EventRecorder } from '../../kube/event-recorder.ts';
+import { Informer } from '../../kube/informer.ts';
+import type { KubeObject, ResourceType } from '../../kube/object.ts';
+import type { Logger } from '../../runtime/logging.ts';
+import type { Metrics } from '../../runtime/metrics.ts';
+
+export interface ControlPlane {
+  readonly client: KubeClient;
+  readonly informers: SharedInformers;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly events: Voice;
+}
+
+/** Tells of what happens to an object, as events that `kubectl describe` shows. */
+export interface Voice {
+  normal(object: KubeObject, reason: string, message: string): void;
+  warning(object: KubeObject, reason: string, message: string): void;
+}
+
+/** One voice per component, so that events say who speaks. */
+export class Voices {
+  readonly #options: { client: KubeClient; clock: Clock; log: Logger };
+  readonly #recorders = new Map<string, EventRecorder>();
+
+  constructor(options: { client: KubeClient; clock: Clock; log: Logger }) {
+    this.#options = options;
+  }
+
+  of(component: string): Voice {
+    let recorder = this.#recorders.get(component);
+    if (!recorder) {
+      recorder = new EventRecorder({ ...this.#options, component });
+      this.#recorders.set(component, recorder);
+    }
+    const speaker = recorder;
+    return {
+      normal: (object, reason, message) => speaker.publish({ object, type: 'Normal', reason, message }),
+      warning: (object, reason, message) => speaker.publish({ object, type: 'Warning', reason, message }),
+    };
+  }
+
+  /** Resolves when all that was said has been written, or given up. */
+  async flush(): Promise<void> {
+    await Promise.all([...this.#recorders.values()].map((recorder) => recorder.flush()));
+  }
+
+  stop(): void {
+    for (const recorder of this.#recorders.values()) recorder.stop();
+  }
+}
+
+/** One informer per kind for all controllers of a process. */
+export class SharedInformers {
+  readonly #client: KubeClient;
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #log: Logger;
+  readonly #informers = new Map<string, Informer<KubeObject>>();
+
+  constructor(options: { client: KubeClient; clock: Clock; random: Random; log: Logger }) {
+    this.#client = options.client;
+    this.#clock = options.clock;
+    this.#random = options.random;
+    this.#log = options.log;
+  }
+
+  /** The informer of a kind; ask for all of them before `start`. */
+  of<T extends KubeObject>(type: ResourceType<T>): Informer<T> {
+    const key = `${type.plural}.${type.group}`;
+    let informer = this.#informers.get(key);
+    if (!informer) {
+      informer = new Informer<KubeObject>({
+        client: this.#client,
+        type,
+        clock: this.#clock,
+        random: this.#random,
+        log: this.#log,
+      });
+      this.#informers.set(key, informer);
+    }
+    return informer as unknown as Informer<T>;
+  }
+
+  /** Starts every informer and resolves once all have read their first list. */
+  async start(signal: AbortSignal): Promise<void> {
+    const informers = [...this.#informers.values()];
+    for (const informer of informers) informer.start(signal);
+    await Promise.all(informers.map((informer) => informer.waitForSync(signal)));
+  }
+
+  /** Resolves once all have stopped after the signal aborted. */
+  async stopped(): Promise<void> {
+    await Promise.all([...this.#informers.values()].map((informer) => informer.stopped()));
+  }
+}

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+// DaemonSets: one pod on every node that will have it, replaced bit by bit when the template changes.
+import { deepClone, deepEqual } from '../../base/freeze.ts';
+import { compareStrings } from '../../base/order.ts';
+import { type DaemonSet, kinds, type Node, type Pod, type PodSpec, type Toleration } from '../../kube/kinds.ts';
+import { compileLabelSelector, type LabelSelector } from '../../kube/labels.ts';
+import { Controller, type Result } from '../../runtime/controller.ts';
+import { matchesNodeSelection, pinnedNodes } from '../scheduler/node-selector.ts';
+import { blockingEffects, untoleratedTaint } from '../scheduler/tolerations.ts';
+import { inGrowingBatches } from './batches.ts';
+import type { ControlPlane } from './context.ts';
+import { Expectations } from './expectations.ts';
+import { scaled } from './int-or-percent.ts';
+import { claimOwned, controllerOf, ownerKey } from './ownership.ts';
+import { OwnerIndex } from './owner-index.ts';
+import { createPod, deletePod, podFromTemplate } from './pod-factory.ts';
+import { isPodActive, isPodAvailable, isPodReady } from './pods.ts';
+import { RevisionHistory, revisionLabel } from './revision-history.ts';
+
+const burst = 250;
+
+export function daemonSetController(plane: ControlPlane): Controller {
+  const reconciler = new DaemonSets(plane);
+  const { DaemonSet: type } = kinds;
+  const all = (): string[] =>
+    plane.informers
+      .of(type)
+      .list()
+      .map((set) => `${set.metadata.namespace}/${set.metadata.name}`);
+  return new Controller({ ...plane, name: 'daemonset', kind: type.kind, reconciler, maxConcurrent: 2 })
+    .watch(plane.informers.of(type))
+    .watch(plane.informers.of(kinds.Pod), {
+      keys: (pod) => {
+        const owner = ownerKey(pod, type);
+        return owner ? [owner] : [];
+      },
+    })
+    .watch(plane.informers.of(kinds.Node), { keys: all, when: (node, old) => !old || placementDiffers(node, old) });
+}
+
+function placementDiffers(node: Node, old: Node): boolean {
+  return !deepEqual(node.metadata.labels, old.metadata.labels) || !deepEqual(node.spec, old.spec);
+}
+
+const exists = (name: string, effect: string): Toleration => ({
+  key: `node.kubernetes.io/${name}`,
+  operator: 'Exists',
+  effect,
+});
+
+/** What every daemon puts up with. */
+const daemonTolerations: readonly Toleration[] = [
+  exists('not-ready', 'NoExecute'),
+  exists('unreachable', 'NoExecute'),
+  exists('disk-pressure', 'NoSchedule'),
+  exists('memory-pressure', 'NoSchedule'),
+  exists('pid-pressure', 'NoSchedule'),
+  exists('unschedulable', 'NoSchedule'),
+];
+
+function tolerationsOf(spec: PodSpec): Toleration[] {
+  const added = spec.hostNetwork ? [...daemonTolerations, exists('network-unavailable', 'NoSchedule')] : daemonTolerations;
+  const kept = (spec.tolerations ?? []).filter(
+    (own) => !added.some((t) => t.key === own.key && t.effect === own.effect && t.operator === own.operator),
+  );
+  return [...kept, ...added.map((toleration) => ({ ...toleration }))];
+}
+
+/** Whether a daemon's pod should start on a node, and whether one that runs there may stay. */
+export function daemonFit(set: DaemonSet, node: Node): { start: boolean; stay: boolean } {
+  const { spec } = set.spec.template;
+  if (spec.nodeName && spec.nodeName !== node.metadata.name) return { start: false, stay: false };
+  if (!matchesNodeSelection(spec, node)) return { start: false, stay: false };
+  const tolerations = tolerationsOf(spec);
+  return {
+    start: !untoleratedTaint(node.spec?.taints, tolerations, blockingEffects),
+    stay: !untoleratedTaint(node.spec?.taints, tolerations, ['NoExecute']),
+  };
+}
+
+/** The pod of a daemon for one node: pinned by name, so that the scheduler still has the last word. */
+export function daemonPod(set: DaemonSet, nodeName: string, revision: string): Pod {
+  const pod = podFromTemplate(set.spec.template, set, kinds.DaemonSet);
+  pod.metadata.labels = {
+    ...pod.metadata.labels,
+    [revisionLabel]: revision,
+    'pod-template-generation': set.metadata.annotations?.['deprecated.daemonset.template.generation'] ?? '1',
+  };
+  const pin = { matchFields: [{ key: 'metadata.name', operator: 'In', values: [nodeName] }] };
+  const affinity = deepClone(pod.spec.affinity ?? {});
+  pod.spec.affinity = {
+    ...affinity,
+    nodeAffinity: {
+      ...affinity.nodeAffinity,
+      requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [pin] },
+    },
+  };
+  pod.spec.tolerations = tolerationsOf(pod.spec);
+  return pod;
+}
+
+/** The node a daemon's pod is for, placed or not. */
+function nodeOf(pod: Pod): string | undefined {
+  if (pod.spec.nodeName) return pod.spec.nodeName;
+  const pinned = pinnedNodes(pod.spec);
+  return pinned?.size === 1 ? [...pinned][0] : undefined;
+}
+
+class DaemonSets {
+  readonly #plane: ControlPlane;
+  readonly #pods: OwnerIndex<Pod>;
+  readonly #expectations: Expectations;
+  readonly #history: RevisionHistory;
+
+  constructor(plane: ControlPlane) {
+    this.#plane = plane;
+    this.#expectations = new Expectations(plane.clock);
+    const pods = plane.informers.of(kinds.Pod);
+    this.#pods = new OwnerIndex(pods);
+    this.#history = new RevisionHistory(plane, kinds.DaemonSet);
+    const seen = (pod: Pod): void => {
+      const owner = controllerOf(pod);
+      if (owner) this.#expectations.seen(owner.uid, pod.metadata.uid!);
+    };
+    pods.addHandler({ added: seen, updated: seen, deleted: seen });
+  }
+
+  async reconcile(key: string): Promise<Result | void> {
+    const set = this.#plane.informers.of(kinds.DaemonSet).get(key);
+    if (!set || set.metadata.deletionTimestamp) return;
+    const uid = set.metadata.uid!;
+    const claimed = await claimOwned({
+      owner: set,
+      ownerType: kinds.DaemonSet,
+      selector: compileLabelSelector(set.spec.selector as LabelSelector),
+      candidates: this.#pods.candidates(set),
+      client: this.#plane.client.resource(kinds.Pod),
+    });
+    const revision = await this.#history.current(set, set.spec.template, set.spec.revisionHistoryLimit ?? 10, claimed);
+    const known = (podUid: string) => {
+      const pod = this.#pods.get(uid, podUid);
+      return pod && { deleting: pod.metadata.deletionTimestamp !== undefined };
+    };
+    const byNode = groupByNode(claimed);
+    if (this.#expectations.satisfied(uid, known)) {
+      await this.#place(set, byNode, revision);
+      if (this.#expectations.satisfied(uid, known)) await this.#replaceOutdated(set, byNode, revision);
+    }
+    await this.#writeStatus(set, byNode, revision);
+    const waits = (set.spec.minReadySeconds ?? 0) > 0 && claimed.some((pod) => isPodReady(pod));
+    if (waits) return { requeueAfterMs: 1000 };
+  }
+
+  async #place(set: DaemonSet, byNode: ReadonlyMap<string, Pod[]>, revision: string): Promise<void> {
+    const nodes = this.#plane.informers.of(kinds.Node).list();
+    const missing: string[] = [];
+    const surplus: Pod[] = [];
+    for (const node of nodes) {
+      const pods = byNode.get(node.metadata.name!) ?? [];
+      const { start, stay } = daemonFit(set, node);
+      const ended = pods.filter((pod) => pod.status?.phase === 'Failed' || pod.status?.phase === 'Succeeded');
+      const alive = pods.filter((pod) => !ended.includes(pod));
+      surplus.push(...ended.filter((pod) => !pod.metadata.deletionTimestamp));
+      if (start && pods.length === 0) missing.push(node.metadata.name!);
+      else if (!stay) surplus.push(...alive.filter(isPodActive));
+      else surplus.push(...alive.filter(isPodActive).sort(oldestFirst).slice(1));
+    }
+    for (const [name, pods] of byNode) {
+      // Not yet placed, for a node that is gone: nothing else would ever remove it.
+      const gone = !this.#plane.informers.of(kinds.Node).get(name);
+      if (gone) surplus.push(...pods.filter((pod) => !pod.spec.nodeName && isPodActive(pod)));
+    }
+    await this.#delete(set, surplus);
+    const uid = set.metadata.uid!;
+    const { error } = await inGrowingBatches(Math.min(missing.length, burst), async (i) => {
+      const created = await createPod(this.#plane, daemonPod(set, missing[i]!, revision), set);
+      if (!this.#pods.get(uid, created.metadata.uid!)) this.#expectations.expectCreated(uid, created.metadata.uid!);
+    });
+    if (error) throw error;
+  }
+
+  async #replaceOutdated(set: DaemonSet, byNode: ReadonlyMap<string, Pod[]>, revision: string): Promise<void> {
+    if (set.spec.updateStrategy?.type === 'OnDelete') return;
+    const now = this.#plane.clock.now();
+    const rolling = set.spec.updateStrategy?.rollingUpdate;
+    const places = this.#plane.informers
+      .of(kinds.Node)
+      .list()
+      .filter((node) => daemonFit(set, node).start);
+    // Surge is not supported: a daemon is replaced in place, at least one at a time.
+    const allowed = Math.max(1, scaled(rolling?.maxUnavailable ?? 1, places.length, 'up'));
+    let unavailable = 0;
+    const outdated: Pod[] = [];
+    for (const node of places) {
+      const pod = byNode.get(node.metadata.name!)?.find(isPodActive);
+      const available = pod !== undefined && isPodAvailable(pod, set.spec.minReadySeconds ?? 0, now);
+      if (!available) unavailable++;
+      if (pod && pod.metadata.labels?.[revisionLabel] !== revision) {
+        if (available) outdated.push(pod);
+        // One that does not work anyway is replaced at once.
+        else await this.#delete(set, [pod]);
+      }
+    }
+    await this.#delete(set, outdated.slice(0, Math.max(0, allowed - unavailable)));
+  }
+
+  async #delete(set: DaemonSet, pods: readonly Pod[]): Promise<void> {
+    for (const pod of pods) {
+      await deletePod(this.#plane, pod, set);
+      this.#expectations.expectDeleted(set.metadata.uid!, pod.metadata.uid!);
+    }
+  }
+
+  async #writeStatus(set: DaemonSet, byNode: ReadonlyMap<string, Pod[]>, revision: string): Promise<void> {
+    const now = this.#plane.clock.now();
+    const count = { desired: 0, current: 0, misscheduled: 0, ready: 0, available: 0, updated: 0 };
+    for (const node of this.#plane.informers.of(kinds.Node).list()) {
+      const pods = (byNode.get(node.metadata.name!) ?? []).filter((pod) => pod.spec.nodeName).sort(oldestFirst);
+      if (!daemonFit(set, node).start) {
+        if (pods.length > 0) count.misscheduled++;
+        continue;
+      }
+      count.desired++;
+      const pod = pods[0];
+      if (!pod) continue;
+      count.current++;
+      if (isPodReady(pod)) count.ready++;
+      if (isPodAvailable(pod, set.spec.minReadySeconds ?? 0, now)) count.available++;
+      if (pod.metadata.labels?.[revisionLabel] === revision) count.updated++;
+    }
+    const unavailable = count.desired - count.available;
+    const status = {
+      currentNumberScheduled: count.current,
+      numberMisscheduled: count.misscheduled,
+      desiredNumberScheduled: count.desired,
+      numberReady: count.ready,
+      observedGeneration: set.metadata.generation ?? 0,
+      ...(count.updated > 0 ? { updatedNumberScheduled: count.updated } : {}),
+      ...(count.available > 0 ? { numberAvailable: count.available } : {}),
+      ...(unavailable > 0 ? { numberUnavailable: unavailable } : {}),
+      ...(set.status?.collisionCount === undefined ? {} : { collisionCount: set.status.collisionCount }),
+    };
+    if (deepEqual(status, set.status)) return;
+    await this.#plane.client.resource(kinds.DaemonSet).updateStatus({ ...set, status });
+  }
+}
+
+function groupByNode(pods: readonly Pod[]): Map<string, Pod[]> {
+  const groups = new Map<string, Pod[]>();
+  for (const pod of pods) {
+    const node = nodeOf(pod);
+    if (node === undefined) continue;
+    const group = groups.get(node);
+    if (group) group.push(pod);
+    else groups.set(node, [pod]);
+  }
+  return groups;
+}
+
+function oldestFirst(a: Pod, b: Pod): number {
+  return (
+    compareStrings(a.metadata.creationTimestamp ?? '', b.metadata.creationTimestamp ?? '') ||
+    compareStrings(a.metadata.name ?? '', b.metadata.name ?? '')
+  );
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// PodDisruptionBudgets: how many pods are healthy, how many must be, and how many may therefore be evicted now.
+import { deepEqual } from '../../base/freeze.ts';
+import { isNotFound } from '../../kube/api-error.ts';
+import { kinds, type Pod, type PodDisruptionBudget } from '../../kube/kinds.ts';
+import { compileLabelSelector, type LabelSelector } from '../../kube/labels.ts';
+import { formatTime, parseTime } from '../../kube/time.ts';
+import { Controller, type Result } from '../../runtime/controller.ts';
+import { withCondition } from './conditions.ts';
+import type { ControlPlane } from './context.ts';
+import { scaled } from './int-or-percent.ts';
+import { controllerOf } from './ownership.ts';
+import { isPodActive, isPodReady } from './pods.ts';
+
+/** An eviction that was granted and did not lead to a deletion within this time no longer counts. */
+const evictionTimeoutMs = 2 * 60_000;
+
+export function disruptionBudgetController(plane: ControlPlane): Controller {
+  const budgets = plane.informers.of(kinds.PodDisruptionBudget);
+  const inNamespace = (namespace: string | undefined): string[] =>
+    budgets
+      .list()
+      .filter((budget) => budget.metadata.namespace === namespace)
+      .map((budget) => `${namespace}/${budget.metadata.name}`);
+  const ofPod = (pod: Pod): string[] =>
+    inNamespace(pod.metadata.namespace).filter((key) => selects(budgets.get(key)!, pod));
+  const controller = new Controller({
+    ...plane,
+    name: 'disruption',
+    kind: 'PodDisruptionBudget',
+    reconciler: new DisruptionBudgets(plane),
+    maxConcurrent: 5,
+  });
+  const sized = { keys: (owner: { metadata: { namespace?: string } }) => inNamespace(owner.metadata.namespace) };
+  return controller
+    .watch(budgets)
+    .watch(plane.informers.of(kinds.Pod), { keys: ofPod })
+    .watch(plane.informers.of(kinds.Deployment), { ...sized, when: sizeDiffers })
+    .watch(plane.informers.of(kinds.ReplicaSet), { ...sized, when: sizeDiffers })
+    .watch(plane.informers.of(kinds.StatefulSet), { ...sized, when: sizeDiffers });
+}
+
+function sizeDiffers(owner: { spec: { replicas?: number } }, old?: { spec: { replicas?: number } }): boolean {
+  return owner.spec.replicas !== old?.spec.replicas;
+}
+
+function selects(budget: PodDisruptionBudget, pod: Pod): boolean {
+  return compileLabelSelector(budget.spec?.selector as LabelSelector | undefined).matches(pod.metadata.labels);
+}
+
+/** The arithmetic of a budget. `expected` is asked for only when the rule is relative to it. */
+export function budgetNumbers(
+  budget: PodDisruptionBudget,
+  pods: number,
+  expected: () => number,
+): { expectedPods: number; desiredHealthy: number } {
+  const { maxUnavailable, minAvailable } = budget.spec ?? {};
+  if (maxUnavailable !== undefined) {
+    const total = expected();
+    return { expectedPods: total, desiredHealthy: Math.max(0, total - scaled(maxUnavailable, total, 'up')) };
+  }
+  if (typeof minAvailable === 'string') {
+    const total = expected();
+    return { expectedPods: total, desiredHealthy: scaled(minAvailable, total, 'up') };
+  }
+  return { expectedPods: pods, desiredHealthy: minAvailable ?? 0 };
+}
+
+class DisruptionBudgets {
+  readonly #plane: ControlPlane;
+
+  constructor(plane: ControlPlane) {
+    this.#plane = plane;
+    plane.informers.of(kinds.Pod).addIndex('namespace', (pod) => pod.metadata.namespace);
+  }
+
+  async reconcile(key: string): Promise<Result | void> {
+    const budget = this.#plane.informers.of(kinds.PodDisruptionBudget).get(key);
+    if (!budget || budget.metadata.deletionTimestamp) return;
+    const now = this.#plane.clock.now();
+    const selector = compileLabelSelector(budget.spec?.selector as LabelSelector | undefined);
+    const pods = this.#plane.informers
+      .of(kinds.Pod)
+      .byIndex('namespace', budget.metadata.namespace!)
+      .filter((pod) => selector.matches(pod.metadata.labels));
+    const owned = await this.#expectedPods(pods);
+    const numbers = budgetNumbers(budget, pods.length, () => owned);
+    const { disruptedPods, recheckMs } = this.#stillLeaving(budget, pods, now);
+    const healthy = pods.filter((pod) => isPodActive(pod) && isPodReady(pod) && !(pod.metadata.name! in disruptedPods));
+    const spare = healthy.length - numbers.desiredHealthy;
+    const disruptionsAllowed = numbers.expectedPods <= 0 ? 0 : Math.max(0, spare);
+    const conditions = withCondition(budget.status?.conditions, {
+      type: 'DisruptionAllowed',
+      status: disruptionsAllowed > 0 ? 'True' : 'False',
+      reason: disruptionsAllowed > 0 ? 'SufficientPods' : 'InsufficientPods',
+      message: '',
+      observedGeneration: budget.metadata.generation ?? 0,
+      lastTransitionTime: formatTime(now),
+    }).map((c) =>
+      c.type === 'DisruptionAllowed' ? { ...c, observedGeneration: budget.metadata.generation ?? 0 } : c,
+    );
+    const status = {
+      observedGeneration: budget.metadata.generation ?? 0,
+      ...(Object.keys(disruptedPods).length > 0 ? { disruptedPods } : {}),
+      disruptionsAllowed,
+      currentHealthy: healthy.length,
+      desiredHealthy: numbers.desiredHealthy,
+      expectedPods: numbers.expectedPods,
+      conditions,
+    };
+    if (!deepEqual(status, budget.status)) {
+      await this.#plane.client.resource(kinds.PodDisruptionBudget).updateStatus({ ...budget, status });
+    }
+    if (recheckMs !== undefined) return { requeueAfterMs: recheckMs };
+  }
+
+  /** Granted evictions that have not led to a deletion yet, and when the next of them runs out. */
+  #stillLeaving(
+    budget: PodDisruptionBudget,
+    pods: readonly Pod[],
+    now: number,
+  ): { disruptedPods: Record<string, string>; recheckMs: number | undefined } {
+    const disruptedPods: Record<string, string> = {};
+    let recheckMs: number | undefined;
+    for (const [name, time] of Object.entries(budget.status?.disruptedPods ?? {})) {
+      const pod = pods.find((candidate) => candidate.metadata.name === name);
+      if (!pod || pod.metadata.deletionTimestamp) continue;
+      const left = parseTime(time) + evictionTimeoutMs - now;
+      if (left <= 0) {
+        this.#plane.events.warning(pod, 'NotDeleted', `Pod was expected by PDB ${budget.metadata.namespace}/${budget.metadata.name} to be deleted but it wasn't`);
+        continue;
+      }
+      disruptedPods[name] = time;
+      recheckMs = Math.min(recheckMs ?? left, left);
+    }
+    return { disruptedPods, recheckMs };
+  }
+
+  /** How many pods the owners of these pods want; pods without an owner that has a size do not count. */
+  async #expectedPods(pods: readonly Pod[]): Promise<number> {
+    const sizes = new Map<string, number>();
+    for (const pod of pods) {
+      const owner = controllerOf(pod);
+      if (!owner || sizes.has(owner.uid)) continue;
+      const [uid, size] = await this.#sizeOf(owner, pod.metadata.namespace!);
+      if (size !== undefined) sizes.set(uid, size);
+    }
+    return [...sizes.values()].reduce((sum, size) => sum + size, 0);
+  }
+
+  async #sizeOf(
+    owner: { kind: string; name: string; uid: string },
+    namespace: string,
+  ): Promise<[uid: string, replicas: number | undefined]> {
+    const key = `${namespace}/${owner.name}`;
+    const { informers, client } = this.#plane;
+    if (owner.kind === 'ReplicaSet') {
+      const set = informers.of(kinds.ReplicaSet).get(key);
+      const above = set ? controllerOf(set) : undefined;
+      const deployment =
+        above?.kind === 'Deployment' ? informers.of(kinds.Deployment).get(`${namespace}/${above.name}`) : undefined;
+      // The Deployment's size counts once, however many sets it has.
+      if (deployment) return [deployment.metadata.uid!, deployment.spec.replicas ?? 1];
+      return [owner.uid, set ? (set.spec.replicas ?? 1) : undefined];
+    }
+    if (owner.kind === 'StatefulSet') {
+      const set = informers.of(kinds.StatefulSet).get(key);
+      return [owner.uid, set ? (set.spec.replicas ?? 1) : undefined];
+    }
+    if (owner.kind === 'ReplicationController') {
+      try {
+        const controller = await client.resource(kinds.ReplicationController).get(owner.name, { namespace });
+        return [owner.uid, controller.spec.replicas ?? 1];
+      } catch (error) {
+        if (!isNotFound(error)) throw error;
+      }
+    }
+    return [owner.uid, undefined];
+  }
+}

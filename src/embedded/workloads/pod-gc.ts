@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pods that nobody will ever clean up: on nodes that are gone, deleted before they were placed, or too many that ended.
+import { isNotFound } from '../../kube/api-error.ts';
+import { kinds, type Pod } from '../../kube/kinds.ts';
+import { formatTime } from '../../kube/time.ts';
+import { type Controller, type Result, singleton } from '../../runtime/controller.ts';
+import type { ControlPlane } from './context.ts';
+
+const everyMs = 20_000;
+/** A node that is missing may just not have been seen yet. */
+const quarantineMs = 40_000;
+/** Ended pods beyond this number go, the oldest first. */
+const keptEnded = 12_500;
+
+export function podGarbageCollector(plane: ControlPlane): Controller {
+  const collector = new PodGarbageCollector(plane);
+  return singleton({ ...plane, name: 'pod-gc', reconcile: () => collector.collect() });
+}
+
+class PodGarbageCollector {
+  readonly #plane: ControlPlane;
+  /** Nodes that pods name and that do not exist, and since when we know. */
+  readonly #missing = new Map<string, number>();
+
+  constructor(plane: ControlPlane) {
+    this.#plane = plane;
+  }
+
+  async collect(): Promise<Result> {
+    const { informers, clock } = this.#plane;
+    const nodes = informers.of(kinds.Node);
+    const pods = informers.of(kinds.Pod).list();
+    const gone = new Set<string>();
+    const ended: Pod[] = [];
+    for (const pod of pods) {
+      const { nodeName } = pod.spec;
+      if (nodeName && !nodes.get(nodeName)) gone.add(nodeName);
+      if (!nodeName && pod.metadata.deletionTimestamp) await this.#delete(pod);
+      if (pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed') ended.push(pod);
+    }
+    for (const name of this.#missing.keys()) if (!gone.has(name)) this.#missing.delete(name);
+    for (const name of gone) if (!this.#missing.has(name)) this.#missing.set(name, clock.monotonic());
+    for (const pod of pods) {
+      const since = pod.spec.nodeName ? this.#missing.get(pod.spec.nodeName) : undefined;
+      if (since !== undefined && clock.monotonic() - since >= quarantineMs) await this.#deleteOrphan(pod);
+    }
+    await this.#trim(ended);
+    return { requeueAfterMs: everyMs };
+  }
+
+  async #trim(ended: Pod[]): Promise<void> {
+    if (ended.length <= keptEnded) return;
+    ended.sort((a, b) => ((a.metadata.creationTimestamp ?? '') < (b.metadata.creationTimestamp ?? '') ? -1 : 1));
+    for (const pod of ended.slice(0, ended.length - keptEnded)) await this.#delete(pod);
+  }
+
+  async #deleteOrphan(pod: Pod): Promise<void> {
+    const { name, namespace } = pod.metadata;
+    if (pod.status?.phase !== 'Succeeded' && pod.status?.phase !== 'Failed') {
+      const condition = {
+        type: 'DisruptionTarget',
+        status: 'True',
+        reason: 'DeletionByPodGC',
+        message: 'PodGC: node no longer exists',
+        lastTransitionTime: formatTime(this.#plane.clock.now()),
+      };
+      const status = { phase: 'Failed', conditions: [condition] };
+      try {
+        await this.#plane.client.resource(kinds.Pod).patchStatus(name!, { status }, { namespace, type: 'strategic' });
+      } catch (error) {
+        if (!isNotFound(error)) throw error;
+      }
+    }
+    await this.#delete(pod);
+  }
+
+  async #delete(pod: Pod): Promise<void> {
+    const { name, namespace, uid } = pod.metadata;
+    try {
+      await this.#plane.client
+        .resource(kinds.Pod)
+        .delete(name!, { namespace, gracePeriodSeconds: 0, ...(uid ? { preconditions: { uid } } : {}) });
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+  }
+}

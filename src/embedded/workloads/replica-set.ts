@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// ReplicaSets: as many pods as asked for, the least useful ones given up first, and a status that says how it stands.
+import { messageOf } from '../../base/errors.ts';
+import { deepEqual } from '../../base/freeze.ts';
+import { kinds, type Pod, type ReplicaSet } from '../../kube/kinds.ts';
+import { compileLabelSelector, type LabelSelector } from '../../kube/labels.ts';
+import { formatTime } from '../../kube/time.ts';
+import { Controller, type Result } from '../../runtime/controller.ts';
+import { inGrowingBatches } from './batches.ts';
+import { withCondition, withoutCondition } from './conditions.ts';
+import type { ControlPlane } from './context.ts';
+import { Expectations } from './expectations.ts';
+import { claimOwned, controllerOf, ownerKey } from './ownership.ts';
+import { OwnerIndex } from './owner-index.ts';
+import { createPod, deletePod, podFromTemplate } from './pod-factory.ts';
+import { byDeletionOrder, isPodActive, isPodAvailable, isPodReady, readySince } from './pods.ts';
+
+/** The most pods created or deleted in one reconcile. */
+const burst = 500;
+
+export function replicaSetController(plane: ControlPlane): Controller {
+  const reconciler = new ReplicaSets(plane);
+  const { ReplicaSet: type } = kinds;
+  return new Controller({ ...plane, name: 'replicaset', kind: type.kind, reconciler, maxConcurrent: 10 })
+    .watch(plane.informers.of(type))
+    .watch(plane.informers.of(kinds.Pod), { keys: (pod) => reconciler.ownersOf(pod) });
+}
+
+class ReplicaSets {
+  readonly #plane: ControlPlane;
+  readonly #pods: OwnerIndex<Pod>;
+  readonly #expectations: Expectations;
+
+  constructor(plane: ControlPlane) {
+    this.#plane = plane;
+    this.#expectations = new Expectations(plane.clock);
+    const pods = plane.informers.of(kinds.Pod);
+    this.#pods = new OwnerIndex(pods);
+    const seen = (pod: Pod): void => {
+      const owner = controllerOf(pod);
+      if (owner) this.#expectations.seen(owner.uid, pod.metadata.uid!);
+    };
+    pods.addHandler({ added: seen, updated: seen, deleted: seen });
+  }
+
+  /** The keys of the ReplicaSets a pod concerns: its owner, or those that could adopt it. */
+  ownersOf(pod: Pod): string[] {
+    const owner = ownerKey(pod, kinds.ReplicaSet);
+    if (owner) return [owner];
+    if (controllerOf(pod) || !pod.metadata.labels) return [];
+    const sets = this.#plane.informers.of(kinds.ReplicaSet).list();
+    return sets
+      .filter(
+        (set) =>
+          set.metadata.namespace === pod.metadata.namespace &&
+          compileLabelSelector(set.spec.selector as LabelSelector).matches(pod.metadata.labels),
+      )
+      .map((set) => `${set.metadata.namespace}/${set.metadata.name}`);
+  }
+
+  async reconcile(key: string): Promise<Result | void> {
+    const set = this.#plane.informers.of(kinds.ReplicaSet).get(key);
+    if (!set) return;
+    const uid = set.metadata.uid!;
+    const selector = compileLabelSelector(set.spec.selector as LabelSelector);
+    const claimed = await claimOwned({
+      owner: set,
+      ownerType: kinds.ReplicaSet,
+      selector,
+      candidates: this.#pods.candidates(set),
+      client: this.#plane.client.resource(kinds.Pod),
+    });
+    const active = claimed.filter(isPodActive);
+    const known = (podUid: string) => {
+      const pod = this.#pods.get(uid, podUid);
+      return pod && { deleting: pod.metadata.deletionTimestamp !== undefined };
+    };
+    let failure: unknown;
+    if (!set.metadata.deletionTimestamp && this.#expectations.satisfied(uid, known)) {
+      failure = await this.#scale(set, active);
+    }
+    await this.#writeStatus(set, claimed, failure);
+    if (failure !== undefined) throw failure;
+    return this.#nextAvailability(set, active);
+  }
+
+  async #scale(set: ReplicaSet, active: readonly Pod[]): Promise<unknown> {
+    const difference = (set.spec.replicas ?? 1) - active.length;
+    const uid = set.metadata.uid!;
+    if (difference > 0) {
+      const { error } = await inGrowingBatches(Math.min(difference, burst), async () => {
+        const pod = podFromTemplate(set.spec.template, set, kinds.ReplicaSet);
+        const created = await createPod(this.#plane, pod, set);
+        if (!this.#pods.get(uid, created.metadata.uid!)) this.#expectations.expectCreated(uid, created.metadata.uid!);
+      });
+      return error;
+    }
+    if (difference === 0) return undefined;
+    const surplus = byDeletionOrder(active, this.#company(set), this.#plane.clock.now()).slice(0, -difference);
+    const { error } = await inGrowingBatches(Math.min(surplus.length, burst), async (i) => {
+      await deletePod(this.#plane, surplus[i]!, set);
+      this.#expectations.expectDeleted(uid, surplus[i]!.metadata.uid!);
+    });
+    return error;
+  }
+
+  /** Pods of all ReplicaSets of the same owner: a Deployment's old and new replicas count together on a node. */
+  #company(set: ReplicaSet): Pod[] {
+    const owner = controllerOf(set);
+    if (!owner) return this.#pods.ownedBy(set.metadata.uid!);
+    const siblings = this.#plane.informers
+      .of(kinds.ReplicaSet)
+      .list()
+      .filter((other) => controllerOf(other)?.uid === owner.uid);
+    return siblings.flatMap((sibling) => this.#pods.ownedBy(sibling.metadata.uid!));
+  }
+
+  async #writeStatus(set: ReplicaSet, claimed: readonly Pod[], failure: unknown): Promise<void> {
+    const now = this.#plane.clock.now();
+    const active = claimed.filter(isPodActive);
+    const minReady = set.spec.minReadySeconds ?? 0;
+    const templateLabels = compileLabelSelector({ matchLabels: set.spec.template.metadata?.labels ?? {} });
+    const count = (test: (pod: Pod) => boolean): number => active.filter(test).length;
+    const terminating = claimed.filter((pod) => pod.metadata.deletionTimestamp !== undefined && !isEnded(pod)).length;
+    const conditions =
+      failure === undefined
+        ? withoutCondition(set.status?.conditions, 'ReplicaFailure')
+        : withCondition(set.status?.conditions, {
+            type: 'ReplicaFailure',
+            status: 'True',
+            reason: active.length < (set.spec.replicas ?? 1) ? 'FailedCreate' : 'FailedDelete',
+            message: messageOf(failure),
+            lastTransitionTime: formatTime(now),
+          });
+    const ready = count(isPodReady);
+    const available = count((pod) => isPodAvailable(pod, minReady, now));
+    const labelled = count((pod) => templateLabels.matches(pod.metadata.labels));
+    const status = {
+      replicas: active.length,
+      ...(labelled > 0 ? { fullyLabeledReplicas: labelled } : {}),
+      ...(ready > 0 ? { readyReplicas: ready } : {}),
+      ...(available > 0 ? { availableReplicas: available } : {}),
+      terminatingReplicas: terminating,
+      observedGeneration: set.metadata.generation ?? 0,
+      ...(conditions.length > 0 ? { conditions } : {}),
+    };
+    if (deepEqual(status, set.status)) return;
+    await this.#plane.client.resource(kinds.ReplicaSet).updateStatus({ ...set, status });
+  }
+
+  /** Pods become available by the passing of time: look again when the next one does. */
+  #nextAvailability(set: ReplicaSet, active: readonly Pod[]): Result | void {
+    const minReadyMs = (set.spec.minReadySeconds ?? 0) * 1000;
+    if (minReadyMs === 0) return;
+    const now = this.#plane.clock.now();
+    const waits = active.filter(isPodReady).map((pod) => readySince(pod) + minReadyMs - now);
+    const next = Math.min(...waits.filter((wait) => wait > 0));
+    if (Number.isFinite(next)) return { requeueAfterMs: next };
+  }
+}
+
+function isEnded(pod: Pod): boolean {
+  return pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
+}

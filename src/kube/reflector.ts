@@ -41,9 +41,11 @@ const missingRetryMs = 5000;
 interface Failure {
   /** Not before this long. */
   readonly waitMs: number;
-  /** Longer each time it happens again. */
-  readonly backsOff: boolean;
+  /** Whether the pause grows each time it happens again. */
+  readonly backsOff: 'always' | 'when short' | 'never';
 }
+
+const cleanEnd: Failure = { waitMs: 0, backsOff: 'when short' };
 
 /**
  * Runs until its signal aborts; errors are logged and tried again with growing, jittered pauses. A watch goes on from
@@ -81,8 +83,9 @@ export class Reflector<T extends KubeObject> {
       }
       const lastedLong = clock.monotonic() - started >= shortestWatchMs;
       if (lastedLong) this.#backoff.reset();
-      const backsOff = failure?.backsOff || !lastedLong;
-      const pauseMs = Math.max(failure?.waitMs ?? 0, backsOff ? this.#backoff.next() : 0);
+      const { waitMs, backsOff } = failure ?? cleanEnd;
+      const growing = backsOff === 'always' || (backsOff === 'when short' && !lastedLong);
+      const pauseMs = Math.max(waitMs, growing ? this.#backoff.next() : 0);
       // Only the signal ends a sleep early, and then the loop ends.
       if (pauseMs > 0) await clock.sleep(pauseMs, signal).catch(() => undefined);
     }
@@ -126,7 +129,7 @@ export class Reflector<T extends KubeObject> {
     if (isGone(error)) {
       log.debug('watch is too far behind, listing again', fields);
       this.#version = undefined;
-      return { waitMs: 0, backsOff: false };
+      return cleanEnd;
     }
     // The kind is not served, or not any more: only a list can tell when it is back.
     if (isNotFound(error)) this.#version = undefined;
@@ -134,10 +137,10 @@ export class Reflector<T extends KubeObject> {
       if (!this.#missing) log.info('kind is not served, looking again from time to time', fields);
       this.#missing = true;
       this.#sink.replace([]);
-      return { waitMs: missingRetryMs * (1 + random.next()), backsOff: false };
+      return { waitMs: missingRetryMs * (1 + random.next()), backsOff: 'never' };
     }
     log.warn('watching failed, trying again', fields);
-    return { waitMs: apiErrorOf(error)?.retryAfterMs ?? 0, backsOff: true };
+    return { waitMs: apiErrorOf(error)?.retryAfterMs ?? 0, backsOff: 'always' };
   }
 
   #selection(): { namespace?: string; labelSelector?: string; fieldSelector?: string } {

@@ -174,7 +174,7 @@ export class ResourceClient<T extends KubeObject> {
   }
 
   /** Opens a watch; BOOKMARK events come when `allowWatchBookmarks` is set. */
-  watch(options: WatchOptions = {}): Promise<Watch<T>> {
+  async watch(options: WatchOptions = {}): Promise<Watch<T>> {
     const request = this.#request('GET', collectionPath(this.type, options.namespace), {
       ...options,
       query: {
@@ -189,7 +189,7 @@ export class ResourceClient<T extends KubeObject> {
     return this.#client.watch<T>(request, this.#subject('watch'));
   }
 
-  create(object: T, options: WriteOptions = {}): Promise<T> {
+  async create(object: T, options: WriteOptions = {}): Promise<T> {
     const namespace = this.#namespaceOf(object, options);
     if (this.type.namespaced && !namespace) objectPath(this.type, object.metadata.name || 'new');
     return this.#send<T>('create', 'POST', collectionPath(this.type, namespace), {
@@ -200,7 +200,7 @@ export class ResourceClient<T extends KubeObject> {
   }
 
   /** Replaces the object. Its `resourceVersion`, if it has one, must be the current one. */
-  update(object: T, options: WriteOptions & { readonly subresource?: string | undefined } = {}): Promise<T> {
+  async update(object: T, options: WriteOptions & { readonly subresource?: string | undefined } = {}): Promise<T> {
     const path = objectPath(
       this.type,
       object.metadata.name ?? '',
@@ -215,12 +215,12 @@ export class ResourceClient<T extends KubeObject> {
   }
 
   /** Replaces the object's status only. */
-  updateStatus(object: T, options: WriteOptions = {}): Promise<T> {
+  async updateStatus(object: T, options: WriteOptions = {}): Promise<T> {
     return this.update(object, { ...options, subresource: 'status' });
   }
 
   /** Changes the object by a patch; a JSON patch is a list of operations, the others are partial objects. */
-  patch(name: string, patch: unknown, options: PatchOptions = {}): Promise<T> {
+  async patch(name: string, patch: unknown, options: PatchOptions = {}): Promise<T> {
     const { type = 'merge' } = options;
     return this.#send<T>('patch', 'PATCH', this.#path(name, options, options.subresource), {
       ...options,
@@ -231,12 +231,12 @@ export class ResourceClient<T extends KubeObject> {
   }
 
   /** Changes the object's status by a patch. */
-  patchStatus(name: string, patch: unknown, options: Omit<PatchOptions, 'subresource'> = {}): Promise<T> {
+  async patchStatus(name: string, patch: unknown, options: Omit<PatchOptions, 'subresource'> = {}): Promise<T> {
     return this.patch(name, patch, { ...options, subresource: 'status' });
   }
 
   /** Server-side apply: what `object` says becomes so, and this field manager owns it. */
-  apply(object: T, options: ApplyOptions = {}): Promise<T> {
+  async apply(object: T, options: ApplyOptions = {}): Promise<T> {
     const fieldManager = options.fieldManager ?? this.#client.fieldManager;
     if (!fieldManager) throw new KarpenterError('KRP_NO_FIELD_MANAGER', 'apply needs a field manager');
     return this.patch(object.metadata.name ?? '', this.#typed(object), {
@@ -266,12 +266,12 @@ export class ResourceClient<T extends KubeObject> {
     });
   }
 
-  getScale(name: string, options: GetOptions = {}): Promise<Scale> {
+  async getScale(name: string, options: GetOptions = {}): Promise<Scale> {
     return this.#send<Scale>('get', 'GET', this.#path(name, options, 'scale'), { ...options, subresource: 'scale' });
   }
 
   /** Sets the number of replicas, whatever it was. */
-  updateScale(name: string, replicas: number, options: WriteOptions = {}): Promise<Scale> {
+  async updateScale(name: string, replicas: number, options: WriteOptions = {}): Promise<Scale> {
     return this.#send<Scale>('patch', 'PATCH', this.#path(name, options, 'scale'), {
       ...options,
       subresource: 'scale',

@@ -108,6 +108,8 @@ export class Reflector<T extends KubeObject> {
       timeoutSeconds: 300 + this.#options.random.int(300),
       signal,
     });
+    // Aborted while the watch was being opened: nobody would tell the listener below.
+    if (signal.aborted) return watch.close();
     const onAbort = (): void => watch.close();
     signal.addEventListener('abort', onAbort, { once: true });
     try {

@@ -144,11 +144,6 @@ export function object<const F extends Readonly<Record<string, Schema>>, const R
   return build({ type: 'object', properties, ...(required.length > 0 && { required: [...required] }) }, rest);
 }
 
-/** The same schema under another description: shared shapes are explained where they are used. */
-export function described<T>(schema: Schema<T>, description: string): Schema<T> {
-  return { openapi: ordered({ ...schema.openapi, description }) };
-}
-
 /** A number or a text that reads as a Kubernetes quantity, such as `2`, `500m` or `4Gi`. */
 export const quantity: Schema<string | number> = {
   openapi: {

@@ -25,7 +25,7 @@ function world() {
     clock,
     story,
     lease: () => (api.at(path) as Lease | undefined)?.spec,
-    candidate(identity: string, options: Partial<LeaderElectionOptions> = {}) {
+    candidate: (identity: string, options: Partial<LeaderElectionOptions> = {}) => {
       const stop = new AbortController();
       stops.push(stop);
       const transport = new MemoryLink(api);

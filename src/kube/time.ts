@@ -23,17 +23,33 @@ export function formatMicroTime(ms: number, micros = 0): string {
   return `${isoSeconds(ms)}.${String(fraction).padStart(6, '0')}Z`;
 }
 
+/** Nanoseconds since 1970 as RFC 3339 with as many digits as it takes. */
+export function formatTimeNanos(nanos: bigint): string {
+  const rest = ((nanos % 1_000_000_000n) + 1_000_000_000n) % 1_000_000_000n;
+  const fraction = rest === 0n ? '' : `.${rest.toString().padStart(9, '0').replace(/0+$/, '')}`;
+  return `${isoSeconds(Number((nanos - rest) / 1_000_000n))}${fraction}Z`;
+}
+
 function isoSeconds(ms: number): string {
   const date = new Date(Math.floor(ms));
   if (Number.isNaN(date.getTime())) throw new TimeError(`time ${ms} is out of range`, String(ms));
   return date.toISOString().slice(0, -5);
 }
 
-// Sub-milliseconds are matched and dropped: a number of milliseconds cannot hold them.
 const rfc3339 = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))$/;
 
 /** Milliseconds since 1970 of an RFC 3339 text, with any fraction and offset. Throws TimeError with Go's message. */
 export function parseTime(text: string): number {
+  return readTime(text).ms;
+}
+
+/** Nanoseconds since 1970, exact. Throws TimeError with Go's message. */
+export function parseTimeNanos(text: string): bigint {
+  const { ms, fraction } = readTime(text);
+  return BigInt(ms) * 1_000_000n + BigInt(fraction.slice(3, 9).padEnd(6, '0'));
+}
+
+function readTime(text: string): { ms: number; fraction: string } {
   const parts = rfc3339.exec(text);
   if (parts === null)
     throw new TimeError(
@@ -57,7 +73,7 @@ export function parseTime(text: string): number {
   // setUTCFullYear, because Date.UTC reads the years 0–99 as 1900–1999.
   date.setUTCFullYear(year, month - 1, day);
   date.setUTCHours(hour, minute, second, millis);
-  return date.getTime() - (parts[8] === '-' ? -offset : offset);
+  return { ms: date.getTime() - (parts[8] === '-' ? -offset : offset), fraction: parts[7] ?? '' };
 }
 
 function daysIn(year: number, month: number): number {

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+// The grammar of CEL: text in, tree out. Macros stay calls here; the compiler expands them.
+
+import { CelDouble, CelError, CelUint, int } from './cel-values.ts';
+
+export type CelNode =
+  | { readonly kind: 'literal'; readonly value: unknown }
+  | { readonly kind: 'identifier'; readonly name: string }
+  | { readonly kind: 'select'; readonly operand: CelNode; readonly field: string; readonly optional: boolean }
+  | { readonly kind: 'index'; readonly operand: CelNode; readonly key: CelNode; readonly optional: boolean }
+  | { readonly kind: 'call'; readonly name: string; readonly receiver?: CelNode; readonly args: readonly CelNode[] }
+  | { readonly kind: 'list'; readonly items: readonly { readonly value: CelNode; readonly optional: boolean }[] }
+  | {
+      readonly kind: 'map';
+      readonly entries: readonly { readonly key: CelNode; readonly value: CelNode; readonly optional: boolean }[];
+    }
+  | { readonly kind: 'unary'; readonly operator: '!' | '-'; readonly operand: CelNode }
+  | { readonly kind: 'binary'; readonly operator: string; readonly left: CelNode; readonly right: CelNode }
+  | { readonly kind: 'conditional'; readonly test: CelNode; readonly yes: CelNode; readonly no: CelNode };
+
+interface Token {
+  readonly type: 'end' | 'identifier' | 'literal' | 'symbol';
+  readonly text: string;
+  readonly at: number;
+  readonly value?: unknown;
+}
+
+const reserved = new Set(
+  'as break const continue else for function if import let loop package namespace return var void while'.split(' '),
+);
+const maxDepth = 250;
+
+/** Parses an expression. Throws CelError with the place of the mistake. */
+export function parseCel(text: string): CelNode {
+  return new Parser(text, tokenize(text)).parse();
+}
+
+const tokenPattern =
+  /(?:\s|\/\/[^\n]*)*(?:(?<string>[rRbB]{0,2}(?:"""[^]*?(?<!\\)(?:\\\\)*"""|'''[^]*?(?<!\\)(?:\\\\)*'''|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'))|(?<number>0[xX][0-9a-fA-F]+[uU]?|(?:[0-9]+\.[0-9]+|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+|[0-9]+[uU]?)|(?<identifier>[_a-zA-Z][_a-zA-Z0-9]*|`[^`\n]+`)|(?<symbol>&&|\|\||==|!=|<=|>=|\.\?|\[\?|[-+*/%!<>?:.,()[\]{}])|$)/y;
+
+function tokenize(text: string): Token[] {
+  const tokens: Token[] = [];
+  tokenPattern.lastIndex = 0;
+  for (;;) {
+    const from = tokenPattern.lastIndex;
+    const match = tokenPattern.exec(text);
+    if (match === null) throw syntaxError(text, from, 'token recognition error');
+    const { string, number, identifier, symbol } = match.groups ?? {};
+    const at = tokenPattern.lastIndex - (string ?? number ?? identifier ?? symbol ?? '').length;
+    if (string !== undefined) tokens.push({ type: 'literal', text: string, at, value: readString(string, text, at) });
+    else if (number !== undefined)
+      tokens.push({ type: 'literal', text: number, at, value: readNumber(number, text, at) });
+    else if (identifier !== undefined) tokens.push({ type: 'identifier', text: identifier, at });
+    else if (symbol !== undefined) tokens.push({ type: 'symbol', text: symbol, at });
+    else {
+      tokens.push({ type: 'end', text: '<EOF>', at: text.length });
+      return tokens;
+    }
+  }
+}
+
+function syntaxError(text: string, at: number, message: string): CelError {
+  const before = text.slice(0, at).split('\n');
+  return new CelError(`ERROR: <input>:${before.length}:${(before.at(-1)?.length ?? 0) + 1}: Syntax error: ${message}`);
+}
+
+function readNumber(source: string, text: string, at: number): unknown {
+  if (/^0[xX]|^[0-9]+[uU]?$/.test(source)) {
+    const unsigned = /[uU]$/.test(source);
+    const value = BigInt(unsigned ? source.slice(0, -1) : source);
+    // The smallest int is written as the negation of one too big for an int.
+    if (!unsigned && value === 1n << 63n) return value;
+    if (!unsigned && value > 1n << 63n) throw syntaxError(text, at, 'invalid int literal');
+    return unsigned ? new CelUint(value) : int(value);
+  }
+  return new CelDouble(Number(source));
+}
+
+const escapes: Readonly<Record<string, string>> = {
+  a: '\u0007',
+  b: '\b',
+  f: '\f',
+  n: '\n',
+  r: '\r',
+  t: '\t',
+  v: '\v',
+};
+
+function readString(source: string, text: string, at: number): unknown {
+  const prefix = /^[rRbB]*/.exec(source)?.[0].toLowerCase() ?? '';
+  const quoted = source.slice(prefix.length);
+  const width = quoted.startsWith('"""') || quoted.startsWith("'''") ? 3 : 1;
+  const body = quoted.slice(width, -width);
+  const bytes = prefix.includes('b');
+  if (prefix.includes('r')) return bytes ? new Uint8Array(Buffer.from(body)) : body;
+  const parts: Buffer[] = [];
+  const plain = body.replace(
+    /\\(?:x([0-9a-fA-F]{2})|X([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2})|([^]))|[^\\]+/g,
+    (whole, x?: string, bigX?: string, u?: string, bigU?: string, octal?: string, single?: string) => {
+      const small = x ?? bigX ?? octal;
+      let decoded = whole;
+      if (small !== undefined) decoded = String.fromCharCode(Number.parseInt(small, octal === undefined ? 16 : 8));
+      else if (u !== undefined || bigU !== undefined)
+        decoded = codePoint(Number.parseInt(u ?? bigU ?? '', 16), text, at);
+      else if (single !== undefined) {
+        decoded = escapes[single] ?? single;
+        if (escapes[single] === undefined && !/[\\?"'`]/.test(single))
+          throw syntaxError(text, at, 'invalid escape sequence');
+      }
+      if (bytes) parts.push(Buffer.from(decoded, small === undefined ? 'utf8' : 'latin1'));
+      return decoded;
+    },
+  );
+  return bytes ? new Uint8Array(Buffer.concat(parts)) : plain;
+}
+
+function codePoint(code: number, text: string, at: number): string {
+  if (code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) throw syntaxError(text, at, 'invalid unicode code point');
+  return String.fromCodePoint(code);
+}
+
+// Binary operators by how strongly they bind.
+const levels: readonly (readonly string[])[] = [
+  ['||'],
+  ['&&'],
+  ['<', '<=', '>', '>=', '==', '!=', 'in'],
+  ['+', '-'],
+  ['*', '/', '%'],
+];
+
+class Parser {
+  readonly #text: string;
+  readonly #tokens: readonly Token[];
+  #position = 0;
+  #depth = 0;
+
+  constructor(text: string, tokens: readonly Token[]) {
+    this.#text = text;
+    this.#tokens = tokens;
+  }
+
+  parse(): CelNode {
+    const node = this.#expression();
+    const rest = this.#peek();
+    if (rest.type !== 'end') throw this.#unexpected(rest);
+    return node;
+  }
+
+  #expression(): CelNode {
+    if (++this.#depth > maxDepth) throw new CelError(`expression recursion limit exceeded: ${maxDepth}`);
+    const test = this.#binary(0);
+    let node = test;
+    if (this.#takeIf('?')) {
+      const yes = this.#binary(0);
+      this.#expect(':');
+      node = { kind: 'conditional', test, yes, no: this.#expression() };
+    }
+    this.#depth--;
+    return node;
+  }
+
+  #binary(level: number): CelNode {
+    const operators = levels[level];
+    if (operators === undefined) return this.#unary();
+    let left = this.#binary(level + 1);
+    while (operators.includes(this.#peek().text) && this.#peek().type !== 'literal') {
+      const operator = this.#take().text;
+      left = { kind: 'binary', operator, left, right: this.#binary(level + 1) };
+    }
+    return left;
+  }
+
+  #unary(): CelNode {
+    const token = this.#peek();
+    if (token.type !== 'symbol' || (token.text !== '!' && token.text !== '-')) return this.#member();
+    this.#take();
+    const next = this.#peek();
+    if (token.text === '-' && next.type === 'literal' && next.value === 1n << 63n) {
+      this.#take();
+      return { kind: 'literal', value: -(1n << 63n) };
+    }
+    if (++this.#depth > maxDepth) throw new CelError(`expression recursion limit exceeded: ${maxDepth}`);
+    const operand = this.#unary();
+    this.#depth--;
+    return { kind: 'unary', operator: token.text, operand };
+  }
+
+  #member(): CelNode {
+    let node = this.#primary();
+    for (;;) {
+      if (this.#takeIf('.') || this.#takeIf('.?')) {
+        const optional = this.#tokens[this.#position - 1]?.text === '.?';
+        const field = this.#fieldName();
+        if (!optional && this.#takeIf('('))
+          node = { kind: 'call', name: field, receiver: node, args: this.#until(')') };
+        else node = { kind: 'select', operand: node, field, optional };
+      } else if (this.#takeIf('[') || this.#takeIf('[?')) {
+        const optional = this.#tokens[this.#position - 1]?.text === '[?';
+        const key = this.#expression();
+        this.#expect(']');
+        node = { kind: 'index', operand: node, key, optional };
+      } else return node;
+    }
+  }
+
+  #fieldName(): string {
+    const token = this.#take();
+    if (token.type !== 'identifier') throw this.#unexpected(token);
+    return token.text.startsWith('`') ? token.text.slice(1, -1) : token.text;
+  }
+
+  #primary(): CelNode {
+    const token = this.#take();
+    if (token.type === 'literal') {
+      if (token.value === 1n << 63n) throw syntaxError(this.#text, token.at, 'invalid int literal');
+      return { kind: 'literal', value: token.value };
+    }
+    if (token.type === 'identifier') return this.#identifier(token);
+    switch (token.text) {
+      case '(': {
+        const node = this.#expression();
+        this.#expect(')');
+        return node;
+      }
+      case '[':
+      case '[?':
+        return this.#list(token.text === '[?');
+      case '{':
+        return this.#map();
+      case '.':
+        return this.#identifier(this.#take());
+      default:
+        throw this.#unexpected(token);
+    }
+  }
+
+  #identifier(token: Token): CelNode {
+    if (token.type !== 'identifier' || token.text.startsWith('`')) throw this.#unexpected(token);
+    const name = token.text;
+    if (name === 'true' || name === 'false') return { kind: 'literal', value: name === 'true' };
+    if (name === 'null') return { kind: 'literal', value: null };
+    if (name === 'in') throw this.#unexpected(token);
+    if (reserved.has(name)) throw syntaxError(this.#text, token.at, `reserved identifier: ${name}`);
+    if (this.#takeIf('(')) return { kind: 'call', name, args: this.#until(')') };
+    return { kind: 'identifier', name };
+  }
+
+  #until(end: string): CelNode[] {
+    const args: CelNode[] = [];
+    while (!this.#takeIf(end)) {
+      args.push(this.#expression());
+      if (!this.#takeIf(',')) {
+        this.#expect(end);
+        break;
+      }
+    }
+    return args;
+  }
+
+  #list(startsOptional: boolean): CelNode {
+    const items: { value: CelNode; optional: boolean }[] = [];
+    let optional = startsOptional;
+    while (optional || !this.#takeIf(']')) {
+      optional ||= this.#takeIf('?');
+      items.push({ value: this.#expression(), optional });
+      optional = false;
+      if (!this.#takeIf(',')) {
+        this.#expect(']');
+        break;
+      }
+    }
+    return { kind: 'list', items };
+  }
+
+  #map(): CelNode {
+    const entries: { key: CelNode; value: CelNode; optional: boolean }[] = [];
+    while (!this.#takeIf('}')) {
+      const optional = this.#takeIf('?');
+      const key = this.#expression();
+      this.#expect(':');
+      entries.push({ key, value: this.#expression(), optional });
+      if (!this.#takeIf(',')) {
+        this.#expect('}');
+        break;
+      }
+    }
+    return { kind: 'map', entries };
+  }
+
+  #peek(): Token {
+    return this.#tokens[this.#position] as Token;
+  }
+
+  #take(): Token {
+    const token = this.#peek();
+    if (token.type !== 'end') this.#position++;
+    return token;
+  }
+
+  #takeIf(symbol: string): boolean {
+    const token = this.#peek();
+    if (token.type !== 'symbol' || token.text !== symbol) return false;
+    this.#position++;
+    return true;
+  }
+
+  #expect(symbol: string): void {
+    if (!this.#takeIf(symbol)) throw this.#unexpected(this.#peek(), symbol);
+  }
+
+  #unexpected(token: Token, wanted?: string): CelError {
+    const hint = wanted === undefined ? '' : ` expecting '${wanted}'`;
+    return syntaxError(this.#text, token.at, `mismatched input '${token.text}'${hint}`);
+  }
+}

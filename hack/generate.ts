@@ -7,9 +7,14 @@ import { fileURLToPath } from 'node:url';
 import { apiReferenceGenerators } from './generate/api-reference.ts';
 import { crdGenerators } from './generate/crds.ts';
 import type { Generator } from './generate/generator.ts';
+import { runtimeReferenceGenerators } from './generate/runtime-reference.ts';
 
 /** Every generated file of the repo. */
-export const generators: readonly Generator[] = [...crdGenerators, ...apiReferenceGenerators];
+export const generators: readonly Generator[] = [
+  ...crdGenerators,
+  ...apiReferenceGenerators,
+  ...runtimeReferenceGenerators,
+];
 
 /** The paths whose content differs from what their generator gives; writes them unless `verify`. */
 export async function generate(root: string, list: readonly Generator[], verify: boolean): Promise<string[]> {

@@ -26,7 +26,23 @@ export function wrap(doing: string, cause: unknown, details?: Readonly<Record<st
 
 /** The message of anything that was thrown. */
 export function messageOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : String(thrown);
+  if (thrown instanceof Error) return thrown.message;
+  try {
+    return String(thrown);
+  } catch {
+    // An object that cannot be made a string; what it is remains in the cause.
+    return 'unknown error';
+  }
+}
+
+/** No honest chain of causes is longer; one that loops must not hang whoever looks along it. */
+const longestChain = 100;
+
+/** The error that was thrown and the errors that caused it, outermost first. */
+export function causesOf(thrown: unknown): Error[] {
+  const causes: Error[] = [];
+  for (let at = thrown; at instanceof Error && causes.length < longestChain; at = at.cause) causes.push(at);
+  return causes;
 }
 
 /** The first error of `kind` along the chain of causes: a wrapped error keeps its meaning. */
@@ -35,8 +51,7 @@ export function findCause<E extends Error>(
   // oxlint-disable-next-line typescript/no-explicit-any -- a constructor of any shape
   kind: abstract new (...args: any[]) => E,
 ): E | undefined {
-  for (let at = thrown; at instanceof Error; at = at.cause) if (at instanceof kind) return at;
-  return undefined;
+  return causesOf(thrown).find((error): error is E => error instanceof kind);
 }
 
 /** Whether what was thrown is a defect of the program itself rather than of the world it meets: show its stack. */

@@ -53,6 +53,8 @@ export function deepEqual(a: unknown, b: unknown): boolean {
   for (const key in left) {
     if (left[key] === undefined) continue;
     count++;
+    // The one inherited name whose value could pass for data.
+    if (key === '__proto__' && !Object.hasOwn(right, key)) return false;
     if (!deepEqual(left[key], right[key])) return false;
   }
   for (const key in right) if (right[key] !== undefined) count--;

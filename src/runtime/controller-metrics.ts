@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The metrics of controllers, named as controller-runtime names them.
+// The metrics of controllers and of who leads them, named as controller-runtime names them.
 import {
   type Counter,
   counter,
@@ -47,6 +47,13 @@ const activeWorkers = gauge({
   name: 'controller_runtime_active_workers',
   help: 'How many keys a controller is working on.',
   labels,
+});
+
+/** 1 while this process leads. */
+export const leaderStatus: MetricDeclaration<'gauge', 'name'> = gauge({
+  name: 'leader_election_master_status',
+  help: 'Whether this process holds the Lease of that name.',
+  labels: ['name'],
 });
 
 /** Every metric of a controller, for the reference. */

@@ -2,7 +2,7 @@
 // A controller: keys come in through its queue, a reconciler brings the world one step nearer to what each key wants,
 // and what fails comes back later. Level-based: a key says what to look at, never what has happened.
 import type { Clock } from '../base/clock.ts';
-import { findCause, isBug, KarpenterError, messageOf } from '../base/errors.ts';
+import { causesOf, findCause, isBug, KarpenterError, messageOf } from '../base/errors.ts';
 import { type Random, SystemRandom } from '../base/random.ts';
 import { isConflict } from '../kube/api-error.ts';
 import { ControllerMetrics } from './controller-metrics.ts';
@@ -353,12 +353,10 @@ function ownKey(object: { readonly metadata: { readonly namespace?: string; read
   return [namespace ? `${namespace}/${name}` : name];
 }
 
+/** Whether what was thrown is the abort itself, possibly wrapped in what was being done. */
 function isAbort(thrown: unknown, signals: readonly AbortSignal[]): boolean {
-  for (let at = thrown; at !== undefined && at !== null; at = at instanceof Error ? at.cause : undefined) {
-    if (at instanceof Error && at.name === 'AbortError') return true;
-    if (signals.some((signal) => signal.aborted && signal.reason === at)) return true;
-  }
-  return false;
+  const isReason = (at: unknown): boolean => signals.some((signal) => signal.aborted && signal.reason === at);
+  return isReason(thrown) || causesOf(thrown).some((at) => at.name === 'AbortError' || isReason(at));
 }
 
 /** Resolves when the signal aborts. */

@@ -128,7 +128,7 @@ export function healthRoute(path: string, checks: HealthChecks): Route {
     if (url.pathname !== path && !below) return false;
     const abort = new AbortController();
     response.once('close', () => abort.abort());
-    const results = await checks.run(abort.signal, below === undefined ? undefined : decodeURIComponent(below));
+    const results = await checks.run(abort.signal, below);
     if (!results) {
       sendText(response, 404, 'no such check\n');
       return true;

@@ -2,7 +2,6 @@
 // Who may act: the settings of leader election, and where its Lease lives.
 import { KarpenterError } from '../base/errors.ts';
 import type { Random } from '../base/random.ts';
-import { gauge, type MetricDeclaration } from './metrics.ts';
 
 /** Where Kubernetes tells a pod its own namespace. */
 export const namespaceFile = '/var/run/secrets/kubernetes.io/serviceaccount/namespace';
@@ -44,10 +43,3 @@ export class LeadershipLostError extends KarpenterError {
     super('KRP_LEADERSHIP_LOST', 'leader election lost');
   }
 }
-
-/** 1 while this process leads. */
-export const leaderStatus: MetricDeclaration<'gauge', 'name'> = gauge({
-  name: 'leader_election_master_status',
-  help: 'Whether this process holds the Lease of that name.',
-  labels: ['name'],
-});

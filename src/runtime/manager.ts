@@ -7,8 +7,9 @@ import { type LeaderElectionOptions, LeaderElector } from '../kube/lease.ts';
 import type { ResourceType } from '../kube/object.ts';
 import type { Cluster, Clusters } from './clusters.ts';
 import { aborted } from './controller.ts';
+import { leaderStatus } from './controller-metrics.ts';
 import { type HealthCheck, HealthChecks, healthRoute, metricsRoute, type Route, SmallServer } from './health.ts';
-import { LeadershipLostError, leaderStatus } from './leader.ts';
+import { LeadershipLostError } from './leader.ts';
 import type { Logger } from './logging.ts';
 import type { Metrics } from './metrics.ts';
 

@@ -35,7 +35,10 @@ export function profilingRoute(clock: Clock): Route {
       if (what === '/heap') {
         response.setHeader('content-disposition', 'attachment; filename="karpenter.heapsnapshot"');
         response.setHeader('content-type', 'application/json');
-        await pipeline(getHeapSnapshot(), response);
+        await pipeline(getHeapSnapshot(), response).catch((error: unknown) => {
+          // Who asked hung up: nobody is left to tell.
+          if (!response.destroyed) throw error;
+        });
       } else {
         response.setHeader('content-disposition', 'attachment; filename="karpenter.cpuprofile"');
         const profile = await takeProfile(clock, seconds * 1000, abort.signal);

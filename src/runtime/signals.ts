@@ -15,7 +15,7 @@ export interface SignalSource {
 export function stopOnSignals(
   source: SignalSource,
   options: { readonly log: Logger; readonly exit: () => void },
-): { readonly signal: AbortSignal; dispose(): void } {
+): { readonly signal: AbortSignal; readonly dispose: () => void } {
   const stop = new AbortController();
   const listeners = (['SIGTERM', 'SIGINT'] as const).map((name) => {
     const listener = (): void => {

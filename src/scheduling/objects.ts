@@ -161,7 +161,11 @@ export interface Pod {
 
 export interface Node {
   readonly metadata: Metadata;
-  readonly spec?: { readonly providerID?: string; readonly taints?: readonly Taint[]; readonly unschedulable?: boolean };
+  readonly spec?: {
+    readonly providerID?: string;
+    readonly taints?: readonly Taint[];
+    readonly unschedulable?: boolean;
+  };
   readonly status?: {
     readonly capacity?: ResourceList;
     readonly allocatable?: ResourceList;

@@ -84,7 +84,9 @@ export interface ProblemState {
   readonly markedForDeletion?: readonly string[];
   /** Node name → RFC 3339 time until which it is promised to pods. Informative: disruption reads it, packing does not. */
   readonly nominations?: Readonly<Record<string, string>>;
-  /** Nodes by name that no pod may be moved to unless it is pending or its node goes away (consolidateAfter of the destination). */
+  /** Nodes (or NodeClaims) by name of which the pass asks whether they could go: treated like `markedForDeletion`. */
+  readonly candidates?: readonly string[];
+  /** Nodes by name that take no pods of `candidates` (consolidateAfter of the destination); others may still go there. */
   readonly closedToMoves?: readonly string[];
 }
 

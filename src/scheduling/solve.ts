@@ -1,13 +1,66 @@
 // SPDX-License-Identifier: Apache-2.0
 // The scheduler's front door.
-import type { Problem, SolveOptions, SolveResult } from './problem.ts';
+import { compareStrings } from '../base/order.ts';
+import { failureOf } from './failures.ts';
+import { Finalizer } from './finalize.ts';
+import { type Packed, Packer } from './pack.ts';
+import type { ExistingNodeResult, Placement, PodError, Problem, SolveOptions, SolveResult } from './problem.ts';
+import { compile, type World } from './world.ts';
 
 /**
  * Places the pods of a problem: on existing nodes, then on nodes being bought, then on new ones. Pure and deterministic:
  * the same problem gives the same bytes. Never throws on bad objects: they become errors of their own in the result.
  */
 export function solve(problem: Problem, options: SolveOptions = {}): SolveResult {
-  void problem;
-  void options;
-  throw new Error('being built');
+  const start = options.clock?.() ?? 0;
+  const world = compile(problem);
+  const packed = new Packer(world, options).run();
+  return render(world, packed, options, start);
+}
+
+function render(world: World, packed: Packed, options: SolveOptions, start: number): SolveResult {
+  const finalizer = new Finalizer(world);
+  const newNodeClaims = packed.nodes.map((node) => finalizer.claimOf(node));
+  const { keys, rejected, pods } = world.batch;
+  const placements: Placement[] = packed.steps.map(({ pod, target, node, settled }) => {
+    const where = target ? { node: target.node.name } : { newNodeClaim: node!.index };
+    if (settled.length === 0) return { pod: keys[pod]!, target: where };
+    return {
+      pod: keys[pod]!,
+      target: where,
+      settled: settled.map((s) => ({ newNodeClaim: s.node.index, key: s.key.key, value: s.key.domains[s.domain]! })),
+    };
+  });
+  const errors: PodError[] = rejected.map(({ key, reason, detail }) => ({ pod: key, reason, detail }));
+  for (const { pod, why } of packed.failed) errors.push({ pod: keys[pod]!, ...failureOf(world, pod, why) });
+  let totalPrice = 0;
+  for (const { price } of newNodeClaims) totalPrice += price;
+  return {
+    newNodeClaims,
+    existingNodes: existingNodes(world, packed),
+    placements,
+    errors,
+    objectErrors: world.errors,
+    stats: {
+      durationMs: options.clock ? options.clock() - start : 0,
+      pods: pods.length + rejected.length,
+      scheduled: packed.steps.length,
+      newNodeClaims: newNodeClaims.length,
+      totalPrice,
+      podClasses: world.classes.count,
+      podShapes: world.requests.length,
+      timedOut: packed.timedOut,
+    },
+  };
+}
+
+function existingNodes(world: World, packed: Packed): ExistingNodeResult[] {
+  const byName = new Map<string, string[]>();
+  for (const { pod, target } of packed.steps) {
+    if (!target) continue;
+    const list = byName.get(target.node.name);
+    if (list) list.push(world.batch.keys[pod]!);
+    else byName.set(target.node.name, [world.batch.keys[pod]!]);
+  }
+  return [...byName].sort(([a], [b]) => compareStrings(a, b)).map(([name, pods]) => ({ name, pods }));
 }

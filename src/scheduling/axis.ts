@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The resources that matter in a pass, each in its own unit, as doubles that hold whole numbers exactly.
+// The unit is the greatest common divisor of all requests: sums of requests are whole, and what is available may be
+// rounded down to whole units without changing what fits.
+
+/** Largest whole number a double holds with all smaller ones. */
+const largest = 2 ** 53 - 1;
+
+export interface Shape {
+  readonly amounts: ReadonlyMap<string, bigint>;
+  /** How many units of each resource of the axis; Infinity for what no node can have. */
+  units: Float64Array;
+}
+
+export class Axis {
+  readonly names: readonly string[];
+  readonly #units: readonly bigint[];
+
+  constructor(shapes: readonly { readonly amounts: ReadonlyMap<string, bigint> }[]) {
+    const units = new Map<string, bigint>([['pods', 1_000_000_000n]]);
+    for (const { amounts } of shapes) {
+      for (const [name, nano] of amounts) {
+        if (nano > 0n) units.set(name, gcd(nano, units.get(name) ?? 0n));
+      }
+    }
+    this.names = [...units.keys()].sort();
+    this.#units = this.names.map((name) => units.get(name)!);
+  }
+
+  get size(): number {
+    return this.names.length;
+  }
+
+  /** A request in units. */
+  request(amounts: ReadonlyMap<string, bigint>): Float64Array {
+    return Float64Array.from(this.names, (name, i) => {
+      const units = (amounts.get(name) ?? 0n) / this.#units[i]!;
+      return units > BigInt(largest) ? Number.POSITIVE_INFINITY : Number(units);
+    });
+  }
+
+  /** What is available, in whole units, rounded down; -1 for less than nothing. */
+  available(amounts: ReadonlyMap<string, bigint>): Float64Array {
+    return Float64Array.from(this.names, (name, i) => {
+      const nano = amounts.get(name) ?? 0n;
+      if (nano < 0n) return -1;
+      const units = nano / this.#units[i]!;
+      return units > BigInt(largest) ? largest : Number(units);
+    });
+  }
+
+  /** Back to nano units. */
+  amounts(units: Float64Array): Map<string, bigint> {
+    const amounts = new Map<string, bigint>();
+    for (let i = 0; i < units.length; i++)
+      if (units[i]! > 0) amounts.set(this.names[i]!, BigInt(units[i]!) * this.#units[i]!);
+    return amounts;
+  }
+}
+
+function gcd(a: bigint, b: bigint): bigint {
+  let [x, y] = [a, b];
+  // Most requests are small multiples of the unit so far: one division settles it.
+  if (y !== 0n && x % y === 0n) return y;
+  while (y !== 0n) [x, y] = [y, x % y];
+  return x;
+}

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pods of a problem, sorted into what makes them alike: shapes (requests), constraints and label classes, each a small
+// number. Tens of thousands of pods fall into some dozens of each, and everything after this file works on those.
+import { compareStrings } from '../base/order.ts';
+import { type LabelSelector } from '../kube/labels.ts';
+import { type Constraints, constraintsOf, selectorProblem, selectorsOf } from './constraints.ts';
+import { isPending, isTerminal, MoveRules } from './input.ts';
+import { Interner, Numbering } from './interner.ts';
+import type { Container, Pod, PodSpec, ResourceRequirements } from './objects.ts';
+import { amountsProblem, podRequests, quantityProblem } from './pod-resources.ts';
+import type { Problem, SolveSettings } from './problem.ts';
+import { type Attachment, type VolumeAlternatives, VolumeIndex } from './volumes.ts';
+
+export interface PodShape {
+  readonly amounts: ReadonlyMap<string, bigint>;
+}
+
+export interface ConstraintClass {
+  readonly value: Constraints;
+  /** Why no pod with these can be placed. */
+  readonly problem?: string;
+}
+
+export interface LabelClass {
+  readonly namespace: string;
+  /** Only the labels that some selector looks at. */
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** A pod that is on a node and stays there. */
+export interface BoundPod {
+  readonly pod: Pod;
+  readonly node: string;
+  /** -1 when its requests cannot be read. */
+  readonly shape: number;
+  labels: number;
+  readonly constraints: number;
+}
+
+export interface Batch {
+  /** The pods to place. */
+  readonly pods: readonly Pod[];
+  /** `namespace/name` of each. */
+  readonly keys: readonly string[];
+  /** By pod. */
+  readonly shapeOf: Int32Array;
+  readonly constraintsOf: Int32Array;
+  readonly labelsOf: Int32Array;
+  /** By pod: 1 when it was on a node of `state.candidates`. */
+  readonly isCandidate: Uint8Array;
+  readonly shapes: readonly PodShape[];
+  readonly constraints: readonly ConstraintClass[];
+  readonly labels: readonly LabelClass[];
+  readonly bound: readonly BoundPod[];
+  /** Indices into `pods`, in the order they are to be placed. */
+  readonly order: Int32Array;
+  /** Pods that cannot be used at all, with the reason. */
+  readonly rejected: readonly { readonly key: string; readonly reason: string; readonly detail: string }[];
+  readonly volumes: VolumeIndex;
+  readonly attachments: ReadonlyMap<Pod, readonly Attachment[]>;
+}
+
+const noAlternatives: VolumeAlternatives = [];
+
+/** `namespace/name` of a pod. */
+export function podKey(pod: Pod): string {
+  return `${pod.metadata.namespace ?? 'default'}/${pod.metadata.name ?? ''}`;
+}
+
+/** Sorts the pods of a problem. `leaving`: names of nodes that go away, with whether they are mere candidates. */
+export function readPods(problem: Problem, leaving: ReadonlyMap<string, 'deleted' | 'candidate'>): Batch {
+  return new Reader(problem, leaving).read();
+}
+
+class Reader {
+  readonly #problem: Problem;
+  readonly #leaving: ReadonlyMap<string, 'deleted' | 'candidate'>;
+  readonly #settings: SolveSettings;
+  readonly #volumes: VolumeIndex;
+  readonly #moves: MoveRules;
+  readonly #walker = new Interner();
+  readonly #shapeIds = new Numbering();
+  readonly #constraintIds = new Numbering();
+  readonly #shapes: (PodShape | string)[] = [];
+  readonly #constraints: ConstraintClass[] = [];
+  readonly #attachments = new Map<Pod, readonly Attachment[]>();
+  readonly #rejected: { key: string; reason: string; detail: string }[] = [];
+
+  constructor(problem: Problem, leaving: ReadonlyMap<string, 'deleted' | 'candidate'>) {
+    this.#problem = problem;
+    this.#leaving = leaving;
+    this.#settings = problem.settings ?? {};
+    this.#volumes = new VolumeIndex(problem);
+    this.#moves = new MoveRules(problem);
+  }
+
+  read(): Batch {
+    const pods: Pod[] = [];
+    const keys: string[] = [];
+    const shapes: number[] = [];
+    const constraints: number[] = [];
+    const candidates: number[] = [];
+    const bound: BoundPod[] = [];
+    const seen = new Set<string>();
+    for (const pod of this.#problem.pods) {
+      if (typeof pod?.spec !== 'object' || typeof pod.metadata !== 'object') {
+        this.#reject('?', 'the object is not a pod', 'it has no metadata or no spec');
+        continue;
+      }
+      const node = pod.spec.nodeName;
+      if (node) {
+        const leaving = this.#leaving.get(node);
+        if (leaving === undefined || !this.#moves.mayMove(pod)) {
+          if (!isTerminal(pod)) bound.push(this.#readBound(pod, node));
+          continue;
+        }
+        candidates.push(leaving === 'candidate' ? 1 : 0);
+      } else {
+        if (!isPending(pod)) continue;
+        candidates.push(0);
+      }
+      const key = podKey(pod);
+      const before = seen.size;
+      seen.add(key);
+      const accepted = seen.size > before ? this.#readPod(pod, key) : undefined;
+      if (seen.size === before) this.#reject(key, 'two pods have this name', 'only the first is scheduled');
+      if (!accepted) {
+        candidates.pop();
+        continue;
+      }
+      pods.push(pod);
+      keys.push(key);
+      shapes.push(accepted.shape);
+      constraints.push(accepted.constraints);
+    }
+    const labels = this.#classifyLabels(pods, bound);
+    return {
+      pods,
+      keys,
+      shapeOf: Int32Array.from(shapes),
+      constraintsOf: Int32Array.from(constraints),
+      labelsOf: labels.of,
+      isCandidate: Uint8Array.from(candidates),
+      shapes: this.#shapes.map((shape) => (typeof shape === 'string' ? { amounts: new Map() } : shape)),
+      constraints: this.#constraints,
+      labels: labels.classes,
+      bound,
+      order: queueOrder(pods, keys, shapes, this.#shapes),
+      rejected: this.#rejected,
+      volumes: this.#volumes,
+      attachments: this.#attachments,
+    };
+  }
+
+  #reject(key: string, reason: string, detail: string): void {
+    this.#rejected.push({ key, reason, detail });
+  }
+
+  #readPod(pod: Pod, key: string): { shape: number; constraints: number } | undefined {
+    let volumes = noAlternatives;
+    if (pod.spec.volumes) {
+      const problem = this.#volumes.problemOf(pod);
+      if (problem !== undefined) {
+        this.#reject(key, problem, `volumes of the pod: ${problem}`);
+        return undefined;
+      }
+      volumes = this.#volumes.alternativesOf(pod);
+      const attachments = this.#volumes.attachmentsOf(pod);
+      if (attachments.length > 0) this.#attachments.set(pod, attachments);
+    }
+    if (usesClaims(pod.spec)) {
+      this.#reject(
+        key,
+        'resource claims are not supported yet',
+        'the pod asks for devices through spec.resourceClaims (dynamic resource allocation)',
+      );
+      return undefined;
+    }
+    const shape = this.#shapeOf(pod, false);
+    const broken = this.#shapes[shape];
+    if (typeof broken === 'string') {
+      this.#reject(key, `its requests cannot be used: ${broken}`, `requests of the pod: ${broken}`);
+      return undefined;
+    }
+    const constraints = this.#constraintsOf(pod.spec, volumes);
+    const problem = this.#constraints[constraints]!.problem;
+    if (problem !== undefined) {
+      this.#reject(key, problem, `constraints of the pod: ${problem}`);
+      return undefined;
+    }
+    return { shape, constraints };
+  }
+
+  #readBound(pod: Pod, node: string): BoundPod {
+    const shape = this.#shapeOf(pod, true);
+    const repels = pod.spec.affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution !== undefined;
+    if (pod.spec.volumes) {
+      const attachments = this.#volumes.attachmentsOf(pod);
+      if (attachments.length > 0) this.#attachments.set(pod, attachments);
+    }
+    return {
+      pod,
+      node,
+      shape: typeof this.#shapes[shape] === 'string' ? -1 : shape,
+      labels: -1,
+      constraints: repels ? this.#constraintsOf(pod.spec, noAlternatives) : -1,
+    };
+  }
+
+  #shapeOf(pod: Pod, withStatus: boolean): number {
+    const { spec } = pod;
+    const walker = this.#walker;
+    let at = 0;
+    for (const container of spec.containers ?? []) at = this.#walkContainer(walker.step(at, 'container'), container);
+    for (const container of spec.initContainers ?? []) {
+      at = walker.step(walker.step(at, 'init'), container.restartPolicy);
+      at = this.#walkContainer(at, container);
+    }
+    if (spec.overhead) at = walker.walk(walker.step(at, 'overhead'), spec.overhead);
+    if (spec.resources) at = this.#walkResources(walker.step(at, 'pod'), spec.resources);
+    const status = withStatus ? allocated(pod) : undefined;
+    if (status) at = walker.walk(walker.step(at, 'status'), [status.containerStatuses, status.initContainerStatuses]);
+    const id = this.#shapeIds.of(at);
+    if (id === this.#shapes.length) this.#shapes.push(readShape(spec, status));
+    return id;
+  }
+
+  #walkContainer(state: number, container: Container): number {
+    return container.resources ? this.#walkResources(state, container.resources) : state;
+  }
+
+  #walkResources(state: number, { requests, limits }: ResourceRequirements): number {
+    const walker = this.#walker;
+    let at = state;
+    for (const name in requests) at = walker.step(walker.step(at, name), requests[name]);
+    if (limits) at = walker.walk(walker.step(at, 'limits'), limits);
+    return at;
+  }
+
+  #constraintsOf(spec: PodSpec, volumes: VolumeAlternatives): number {
+    const walker = this.#walker;
+    let at = 0;
+    if (spec.nodeSelector) at = walker.walk(walker.step(at, 'nodeSelector'), spec.nodeSelector);
+    if (spec.affinity) at = walker.walk(walker.step(at, 'affinity'), spec.affinity);
+    if (spec.topologySpreadConstraints) at = walker.walk(walker.step(at, 'spread'), spec.topologySpreadConstraints);
+    if (spec.tolerations) at = walker.walk(walker.step(at, 'tolerations'), spec.tolerations);
+    for (const container of spec.containers ?? []) {
+      if (!container.ports) continue;
+      for (const { hostPort, hostIP, protocol } of container.ports) {
+        if (hostPort) at = walker.step(walker.step(walker.step(at, hostPort), hostIP), protocol);
+      }
+    }
+    if (volumes.length > 0) at = walker.walk(walker.step(at, 'volumes'), volumes);
+    const id = this.#constraintIds.of(at);
+    if (id === this.#constraints.length) this.#constraints.push(this.#readConstraints(spec, volumes));
+    return id;
+  }
+
+  #readConstraints(spec: PodSpec, volumes: VolumeAlternatives): ConstraintClass {
+    try {
+      const value = constraintsOf(spec, volumes, this.#settings.preferencePolicy ?? 'Respect');
+      const problem = selectorProblem(value);
+      return problem === undefined ? { value } : { value, problem };
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error;
+      return { value: constraintsOf({}, [], 'Ignore'), problem: 'its constraints do not have the shape of their kind' };
+    }
+  }
+
+  /** Label classes: only what some selector can see tells two pods apart. */
+  #classifyLabels(pods: readonly Pod[], bound: readonly BoundPod[]): { of: Int32Array; classes: LabelClass[] } {
+    const relevant = new Set<string>();
+    for (const { value, problem } of this.#constraints) {
+      if (problem !== undefined) continue;
+      for (const { selector, keys } of selectorsOf(value)) {
+        addKeys(relevant, selector);
+        for (const key of keys) relevant.add(key);
+      }
+    }
+    const classes: LabelClass[] = [];
+    const ids = new Numbering();
+    const walker = new Interner();
+    const classify = (pod: Pod): number => {
+      const { namespace = 'default', labels } = pod.metadata;
+      let at = walker.step(0, namespace);
+      for (const key in labels) if (relevant.has(key)) at = walker.step(walker.step(at, key), labels[key]);
+      const id = ids.of(at);
+      if (id === classes.length) {
+        const seen: Record<string, string> = {};
+        for (const key in labels) if (relevant.has(key)) seen[key] = labels[key]!;
+        classes.push({ namespace, labels: seen });
+      }
+      return id;
+    };
+    const of = Int32Array.from(pods, classify);
+    for (const entry of bound) entry.labels = classify(entry.pod);
+    return { of, classes };
+  }
+}
+
+function allocated(pod: Pod): Pod['status'] {
+  const { status } = pod;
+  const has = (list: readonly { resources?: unknown; allocatedResources?: unknown }[] | undefined): boolean =>
+    list?.some(({ resources, allocatedResources }) => resources !== undefined || allocatedResources !== undefined) ??
+    false;
+  return status && (has(status.containerStatuses) || has(status.initContainerStatuses)) ? status : undefined;
+}
+
+function readShape(spec: PodSpec, status: Pod['status']): PodShape | string {
+  try {
+    const amounts = podRequests(spec, status);
+    const problem = amountsProblem(amounts);
+    if (problem !== undefined) return problem;
+    amounts.set('pods', 1_000_000_000n);
+    return { amounts };
+  } catch (error) {
+    return quantityProblem(error);
+  }
+}
+
+function usesClaims(spec: PodSpec): boolean {
+  if (spec.resourceClaims !== undefined && spec.resourceClaims.length > 0) return true;
+  return spec.containers?.some((container) => (container.resources?.claims?.length ?? 0) > 0) ?? false;
+}
+
+function addKeys(relevant: Set<string>, selector: LabelSelector | null | undefined): void {
+  for (const key in selector?.matchLabels) relevant.add(key);
+  for (const { key } of selector?.matchExpressions ?? []) relevant.add(key);
+}
+
+/** CPU descending, memory descending, oldest first, then by UID. */
+function queueOrder(
+  pods: readonly Pod[],
+  keys: readonly string[],
+  shapeOf: readonly number[],
+  shapes: readonly (PodShape | string)[],
+): Int32Array {
+  const size = (i: number, name: string): bigint => {
+    const shape = shapes[i]!;
+    return typeof shape === 'string' ? 0n : (shape.amounts.get(name) ?? 0n);
+  };
+  const compareSizes = (a: number, b: number): number => {
+    const [ac, bc] = [size(a, 'cpu'), size(b, 'cpu')];
+    if (ac !== bc) return ac > bc ? -1 : 1;
+    const [am, bm] = [size(a, 'memory'), size(b, 'memory')];
+    return am === bm ? 0 : am > bm ? -1 : 1;
+  };
+  const sizeRank = ranks(shapes.length, compareSizes);
+  const times = new Map<string, number>();
+  const timeOf = Int32Array.from(pods, ({ metadata }) => {
+    const at = metadata.creationTimestamp ?? '';
+    let id = times.get(at);
+    if (id === undefined) {
+      id = times.size;
+      times.set(at, id);
+    }
+    return id;
+  });
+  // All times are RFC 3339 in UTC with seconds: their text sorts as they do.
+  const stamps = [...times.keys()];
+  const timeRank = ranks(stamps.length, (a, b) => compareStrings(stamps[a]!, stamps[b]!));
+  const uids = pods.map((pod, i) => pod.metadata.uid ?? keys[i]!);
+  const byUid = sortedByText(uids);
+  const byTime = stableByRank(byUid, (i) => timeRank[timeOf[i]!]!, stamps.length);
+  return stableByRank(byTime, (i) => sizeRank[shapeOf[i]!]!, shapes.length);
+}
+
+/** The place of each of `count` items in their order; equal items share one. */
+function ranks(count: number, compare: (a: number, b: number) => number): Int32Array {
+  const order = Array.from({ length: count }, (_, i) => i).sort((a, b) => compare(a, b) || a - b);
+  const rank = new Int32Array(count);
+  for (let i = 1; i < count; i++)
+    rank[order[i]!] = rank[order[i - 1]!]! + (compare(order[i - 1]!, order[i]!) === 0 ? 0 : 1);
+  return rank;
+}
+
+/** A stable counting sort. */
+function stableByRank(items: Int32Array, rankOf: (item: number) => number, count: number): Int32Array {
+  if (count < 2) return items;
+  const starts = new Int32Array(count + 1);
+  for (const item of items) starts[rankOf(item) + 1]!++;
+  for (let i = 0; i < count; i++) starts[i + 1]! += starts[i]!;
+  const sorted = new Int32Array(items.length);
+  for (const item of items) sorted[starts[rankOf(item)]!++] = item;
+  return sorted;
+}
+
+/**
+ * Indices in the order of the texts. Four characters behind the common prefix and the index share one double, which sorts
+ * natively; only runs that agree in those are compared as texts.
+ */
+function sortedByText(texts: readonly string[]): Int32Array {
+  const skip = commonPrefix(texts);
+  const packed = Float64Array.from(texts, (text, i) => {
+    let head = 0;
+    for (let at = skip; at < skip + 4; at++)
+      head = head * 256 + (at < text.length ? Math.min(text.charCodeAt(at) + 1, 255) : 0);
+    return head * 2_097_152 + i;
+  }).sort();
+  const sorted = Int32Array.from(packed, (value) => value % 2_097_152);
+  for (let start = 0; start < sorted.length; ) {
+    const head = Math.floor(packed[start]! / 2_097_152);
+    let end = start + 1;
+    while (end < sorted.length && Math.floor(packed[end]! / 2_097_152) === head) end++;
+    if (end - start > 1) sorted.subarray(start, end).sort((a, b) => compareStrings(texts[a]!, texts[b]!) || a - b);
+    start = end;
+  }
+  return sorted;
+}
+
+function commonPrefix(texts: readonly string[]): number {
+  const first = texts[0] ?? '';
+  let length = first.length;
+  for (const text of texts) {
+    let i = 0;
+    while (i < length && text.charCodeAt(i) === first.charCodeAt(i)) i++;
+    length = i;
+    if (length === 0) break;
+  }
+  return length;
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Daemonset pods come with every node: what they take must be left free, on each instance type by itself.
+import type { LabelSet } from '../api/labels.ts';
+import { type HostPort, hostPortsOf } from './host-ports.ts';
+import type { DaemonSet, NodeSelectorTerm, Pod, PodSpec, Taint, Toleration } from './objects.ts';
+import { type Amounts, addTo, amountsProblem, podRequests, quantityProblem } from './pod-resources.ts';
+import type { ObjectError, Problem } from './problem.ts';
+import {
+  compatible,
+  conflict,
+  mergeRequirements,
+  type Requirements,
+  requirementsOf,
+  requirementsOfLabels,
+} from './requirements.ts';
+import { toleratePreferences, untolerated } from './taints.ts';
+
+export interface Daemon {
+  readonly name: string;
+  readonly requests: ReadonlyMap<string, bigint>;
+  readonly ports: readonly HostPort[];
+  readonly tolerations: readonly Toleration[];
+  readonly nodeSelector: Readonly<Record<string, string>> | undefined;
+  /** Alternatives; none: anywhere. */
+  readonly terms: readonly NodeSelectorTerm[];
+}
+
+/** The daemons of a problem. Unreadable ones become errors. */
+export function readDaemons(problem: Problem, errors: ObjectError[]): Daemon[] {
+  const newest = newestPods(problem);
+  const daemons: Daemon[] = [];
+  for (const set of problem.daemonSets ?? []) {
+    const name = `${set.metadata.namespace ?? 'default'}/${set.metadata.name}`;
+    try {
+      const template = set.spec.template.spec;
+      const spec = newest.get(name)?.spec ?? template;
+      if (usesClaims(spec)) continue;
+      const requests = podRequests(spec);
+      const problemOf = amountsProblem(requests);
+      if (problemOf !== undefined) throw new TypeError(problemOf);
+      requests.set('pods', 1_000_000_000n);
+      daemons.push({
+        name,
+        requests,
+        ports: hostPortsOf(spec),
+        tolerations: [...(spec.tolerations ?? []), toleratePreferences],
+        nodeSelector: spec.nodeSelector,
+        // A real pod's own affinity pins it to its node: the template says where the set wants to be.
+        terms: template.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [],
+      });
+    } catch (error) {
+      errors.push({ object: `DaemonSet/${name}`, reason: quantityProblem(error) });
+    }
+  }
+  return daemons;
+}
+
+function usesClaims(spec: PodSpec): boolean {
+  return (spec.resourceClaims?.length ?? 0) > 0;
+}
+
+function newestPods(problem: Problem): Map<string, Pod> {
+  const newest = new Map<string, Pod>();
+  if ((problem.daemonSets?.length ?? 0) === 0) return newest;
+  const known = new Set(
+    problem.daemonSets?.map(({ metadata }: DaemonSet) => `${metadata.namespace ?? 'default'}/${metadata.name}`),
+  );
+  for (const pod of problem.pods) {
+    const owner = pod.metadata.ownerReferences?.find(({ kind }) => kind === 'DaemonSet');
+    if (!owner) continue;
+    const key = `${pod.metadata.namespace ?? 'default'}/${owner.name}`;
+    if (!known.has(key)) continue;
+    const present = newest.get(key);
+    if (!present || (pod.metadata.creationTimestamp ?? '') > (present.metadata.creationTimestamp ?? ''))
+      newest.set(key, pod);
+  }
+  return newest;
+}
+
+/** A place where daemons may run: a kind of node to buy, or a node that exists. */
+export interface Place {
+  readonly taints: readonly Taint[];
+  readonly requirements: Requirements;
+  readonly mayBeUndefined: ReadonlySet<string>;
+  readonly labels: LabelSet;
+}
+
+/** For each alternative of a daemon what it asks of a node; the first that fits decides. */
+function wishes(daemon: Daemon, labels: LabelSet): Requirements[] {
+  const base = requirementsOfLabels(daemon.nodeSelector, labels);
+  if (daemon.terms.length === 0) return [base];
+  return daemon.terms.map((term) => mergeRequirements(base, requirementsOf(term.matchExpressions ?? [], labels)));
+}
+
+/** The alternatives with which a daemon may run at a place; empty when it never does. */
+export function daemonWishes(daemon: Daemon, place: Place): Requirements[] {
+  if (untolerated(place.taints, daemon.tolerations)) return [];
+  return wishes(daemon, place.labels).filter((asked) => compatible(place.requirements, asked, place.mayBeUndefined));
+}
+
+/** Whether one of the alternatives also suits an instance type. */
+export function runsOn(alternatives: readonly Requirements[], instanceType: Requirements): boolean {
+  return alternatives.some((asked) => conflict(instanceType, asked) === undefined);
+}
+
+/** The sum of what daemons request. */
+export function overheadOf(daemons: readonly Daemon[]): Amounts {
+  const total: Amounts = new Map();
+  for (const { requests } of daemons) addTo(total, requests);
+  return total;
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// From packed nodes to NodeClaims: which types are left, cheapest first, at what price, and what each requests.
+import { capacityTypes, labels } from '../api/labels.ts';
+import { compareStrings } from '../base/order.ts';
+import { Quantity } from '../kube/quantity.ts';
+import type { PricedRows } from './catalog.ts';
+import type { NewNode } from './in-flight.ts';
+import { truncate } from './min-values.ts';
+import type { RequirementSpec } from './objects.ts';
+import { addTo } from './pod-resources.ts';
+import type { NewNodeClaim } from './problem.ts';
+import { Requirement, type Requirements } from './requirements.ts';
+import { lifecycleKeys, reservationKeyOf } from './templates.ts';
+import type { World } from './world.ts';
+
+/** How many types a NodeClaim lists at most, unless told otherwise. */
+const defaultMaxTypes = 600;
+
+type Facts = Pick<NewNodeClaim, 'requirements' | 'instanceTypes' | 'price' | 'requests'>;
+
+/** Turns packed nodes into NodeClaims; nodes that are alike share what was worked out. */
+export class Finalizer {
+  readonly #world: World;
+  readonly #facts = new Map<string, Facts>();
+  readonly #requirements = new Map<number, readonly RequirementSpec[]>();
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  claimOf(node: NewNode): NewNodeClaim {
+    const { keys } = this.#world.batch;
+    return {
+      nodePool: node.template.nodePool,
+      ...this.factsOf(node),
+      pods: node.pods.map((pod) => keys[pod]!),
+      ...(node.minValuesRelaxed ? { minValuesRelaxed: true } : {}),
+      ...(node.reservations.length > 0 ? { reservations: node.reservations } : {}),
+    };
+  }
+
+  factsOf(node: NewNode): Facts {
+    const memo = `${node.group.id}:${node.total.join()}:${node.reservations.join()}`;
+    let facts = this.#facts.get(memo);
+    if (!facts) {
+      facts = this.#work(node);
+      this.#facts.set(memo, facts);
+    }
+    return facts;
+  }
+
+  #work(node: NewNode): Facts {
+    const { catalog } = node.template;
+    const { group, total } = node;
+    const { rows, prices } = this.#priced(node);
+    const seen = new Uint8Array(catalog.types.length);
+    const types: number[] = [];
+    let price = Number.POSITIVE_INFINITY;
+    for (let i = 0; i < rows.length; i++) {
+      const row = rows[i]!;
+      const type = catalog.typeOf[row]!;
+      if (seen[type] === 1 || !catalog.fitsRow(row, total)) continue;
+      seen[type] = 1;
+      if (types.length === 0) price = prices[i]!;
+      types.push(type);
+    }
+    const set = this.#world.space.get(group.set);
+    const most = this.#world.problem.settings?.maxInstanceTypes ?? defaultMaxTypes;
+    const kept = types.length > most ? truncate(catalog, types, most, set) : types;
+    return {
+      requirements: node.reservations.length > 0 ? this.#reservedRequirements(node, set) : this.#specs(group.set),
+      instanceTypes: kept.map((type) => catalog.types[type]!.name),
+      price,
+      requests: this.#requests(node, types),
+    };
+  }
+
+  #priced(node: NewNode): PricedRows {
+    const { catalog } = node.template;
+    const { view } = node.group;
+    if (node.reservations.length === 0) return catalog.byPrice(view);
+    return catalog.priceRows(
+      view,
+      ({ reservation }) => reservation !== undefined && node.reservations.includes(reservation),
+    );
+  }
+
+  #specs(set: number): readonly RequirementSpec[] {
+    let specs = this.#requirements.get(set);
+    if (!specs) {
+      specs = specsOf(this.#world.space.get(set));
+      this.#requirements.set(set, specs);
+    }
+    return specs;
+  }
+
+  #reservedRequirements(node: NewNode, set: Requirements): RequirementSpec[] {
+    const reserved = new Map(set);
+    reserved.set(labels.capacityType, Requirement.in(labels.capacityType, [capacityTypes.reserved]));
+    const key = reservationKeyOf(node.template, this.#world.problem);
+    if (key !== undefined) reserved.set(key, Requirement.in(key, node.reservations));
+    return specsOf(reserved);
+  }
+
+  /** Pods plus the least that daemons take on any of the types: a lower bound for every launch. */
+  #requests(node: NewNode, types: readonly number[]): Record<string, string> {
+    const { catalog } = node.template;
+    const amounts = this.#world.axis.amounts(node.total);
+    let least: Map<string, bigint> | undefined;
+    const seen = new Set<ReadonlyMap<string, bigint>>();
+    for (const type of types) {
+      const overhead = catalog.types[type]!.daemonOverhead;
+      if (seen.has(overhead)) continue;
+      seen.add(overhead);
+      if (!least) least = new Map(overhead);
+      else
+        for (const [name, nano] of least) {
+          const other = overhead.get(name);
+          if (other === undefined) least.delete(name);
+          else if (other < nano) least.set(name, other);
+        }
+    }
+    if (least) addTo(amounts, least);
+    const requests: Record<string, string> = {};
+    for (const [name, nano] of [...amounts].sort(([a], [b]) => compareStrings(a, b)))
+      requests[name] = render(name, nano);
+    return requests;
+  }
+}
+
+function specsOf(set: Requirements): RequirementSpec[] {
+  return [...set.values()]
+    .filter(({ key }) => !lifecycleKeys.has(key))
+    .sort((a, b) => compareStrings(a.key, b.key))
+    .flatMap((requirement) => requirement.toSpecs());
+}
+
+function render(name: string, nano: bigint): string {
+  const binary = name === 'memory' || name === 'ephemeral-storage' || name.startsWith('hugepages-');
+  return Quantity.fromNano(nano, binary ? 'BinarySI' : 'DecimalSI').toString();
+}

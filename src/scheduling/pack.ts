@@ -1,0 +1,817 @@
+// SPDX-License-Identifier: Apache-2.0
+// The packing loop: one pod after the other, on an existing node, on a node being bought, or on a new one; relaxed step by
+// step where it does not fit; again from the start as long as anything moves.
+import { allTypes, type View } from './catalog.ts';
+import { hostRejects, NewNode, NodeGroup } from './in-flight.ts';
+import { Limits } from './limits.ts';
+import { missingValues, typesOf } from './min-values.ts';
+import type { PodClass } from './pod-class.ts';
+import type { MinValuesPolicy, SolveOptions } from './problem.ts';
+import { incompatible, type SetId } from './requirement-space.ts';
+import { Requirement } from './requirements.ts';
+import { Reservations } from './reservations.ts';
+import { untolerated } from './taints.ts';
+import type { Template } from './templates.ts';
+import { type Choice, chooseDomains, type Group, passesFilter, type TopologyKey } from './topology.ts';
+import type { NodeKind, Target, World } from './world.ts';
+
+/** One step of the solution. */
+export interface Step {
+  readonly pod: number;
+  /** Undefined when it went to a new node. */
+  readonly target: Target | undefined;
+  readonly node: NewNode | undefined;
+  readonly settled: readonly Settled[];
+}
+
+export interface Settled {
+  readonly node: NewNode;
+  readonly key: TopologyKey;
+  readonly domain: number;
+}
+
+export interface Packed {
+  readonly nodes: readonly NewNode[];
+  readonly steps: readonly Step[];
+  /** Pods without a place, in the order of the queue. */
+  readonly failed: readonly { readonly pod: number; readonly why: Failure }[];
+  readonly timedOut: boolean;
+}
+
+/** Why a pod was not placed: nothing suits, it waits for reserved capacity, or time was up. */
+export type Failure = 'unschedulable' | 'reserved' | 'deadline';
+
+/** What a class of pods may use, as far as that never changes. */
+interface Reach {
+  readonly kinds: readonly NodeKind[];
+  readonly templates: readonly Opening[];
+  readonly live: Entry[];
+  /** How many groups have been looked at. */
+  seen: number;
+}
+
+/** A template that a class suits. */
+interface Opening {
+  readonly template: Template;
+  /** Requirements with the pod on it, one per alternative of its volumes. */
+  readonly bases: readonly SetId[];
+  readonly portMask: number;
+}
+
+/** A group of new nodes that a class suits. */
+interface Entry {
+  readonly group: NodeGroup;
+  readonly bases: readonly SetId[];
+  readonly mask: number;
+}
+
+interface Found {
+  readonly node: NewNode;
+  readonly set: SetId;
+  readonly mask: number;
+  readonly row: number;
+}
+
+const anything: ReadonlySet<string> = { has: () => true } as unknown as ReadonlySet<string>;
+/** Numbers the combinations in which any label may be undefined. */
+const topologyDialect = 1_000_000;
+/** How many combinations of domains over several topology keys are tried. */
+const maxCombinations = 64;
+const maxSettles = 8;
+const nothingSettled: readonly Settled[] = [];
+
+export class Packer {
+  readonly #world: World;
+  readonly #options: SolveOptions;
+  readonly #strictReservations: boolean;
+  readonly #minValues: MinValuesPolicy;
+  readonly #reservations: Reservations;
+  readonly #limits: Limits;
+  readonly #zero: Float64Array;
+  readonly #nodes: NewNode[] = [];
+  readonly #groups: NodeGroup[] = [];
+  readonly #groupIds = new Map<string, NodeGroup>();
+  readonly #reach: (Reach | undefined)[] = [];
+  readonly #steps: Step[] = [];
+  readonly #targetPorts: { readonly ports: World['targets'][number]['node']['ports'][number][] }[];
+  readonly #attached: Map<string, Set<string>>[];
+  readonly #kindCursors: Map<number, number>[];
+  readonly #allowed = new Map<number, Uint8Array>();
+  readonly #domainSets: SetId[][];
+  readonly #manySets = new Map<string, SetId>();
+  readonly #filterMemo = new Map<string, boolean>();
+  readonly #shapeCount: number;
+  #settled: Settled[] = [];
+  #seq = 0;
+  /** Grows with everything that changes the state. */
+  #version = 0;
+  #holding: readonly string[] = [];
+
+  constructor(world: World, options: SolveOptions) {
+    this.#world = world;
+    this.#options = options;
+    const settings = world.problem.settings ?? {};
+    this.#strictReservations = (settings.reservedOfferingMode ?? 'Strict') === 'Strict';
+    this.#minValues = settings.minValuesPolicy ?? 'Strict';
+    this.#reservations = new Reservations(world.problem, world.templates);
+    this.#limits = new Limits(world.templates);
+    this.#zero = new Float64Array(world.axis.size);
+    this.#targetPorts = world.targets.map(({ node }) => ({ ports: [...node.ports] }));
+    this.#attached = world.targets.map(
+      ({ node }) => new Map([...node.attached].map(([driver, claims]) => [driver, new Set(claims)])),
+    );
+    this.#kindCursors = world.kinds.map(() => new Map());
+    this.#domainSets = world.keys.map(({ key, domains }) =>
+      domains.map((domain) => world.space.single(Requirement.in(key, [domain]))),
+    );
+    this.#shapeCount = world.requests.length;
+  }
+
+  run(): Packed {
+    const { batch } = this.#world;
+    const { clock, timeoutMs, maxSteps = Number.POSITIVE_INFINITY } = this.#options;
+    const end = clock && timeoutMs !== undefined ? clock() + timeoutMs : Number.POSITIVE_INFINITY;
+    let waiting: Int32Array | number[] = batch.order;
+    const why = new Map<number, Failure>();
+    const failedAt = new Map<number, { version: number; failure: Failure }>();
+    let timedOut = false;
+    let steps = 0;
+    for (let progress = true; progress && waiting.length > 0 && !timedOut; ) {
+      progress = false;
+      const again: number[] = [];
+      for (let i = 0; i < waiting.length; i++) {
+        const pod = waiting[i]!;
+        if (timedOut || ++steps > maxSteps || ((steps & 31) === 0 && clock !== undefined && clock() >= end)) {
+          timedOut = true;
+          if (!why.has(pod)) why.set(pod, 'deadline');
+          again.push(pod);
+          continue;
+        }
+        const same = this.#world.classOf[pod]!.id * this.#shapeCount + batch.shapeOf[pod]!;
+        const before = failedAt.get(same);
+        const failure =
+          before?.version === this.#version && !this.#hasOwnState(pod) ? before.failure : this.#attempt(pod);
+        if (failure === undefined) {
+          progress = true;
+          why.delete(pod);
+        } else {
+          failedAt.set(same, { version: this.#version, failure });
+          why.set(pod, failure);
+          again.push(pod);
+        }
+      }
+      waiting = again;
+    }
+    const failed = Array.from(waiting, (pod) => ({ pod, why: why.get(pod) ?? 'deadline' }));
+    return { nodes: this.#nodes, steps: this.#steps, failed, timedOut };
+  }
+
+  /** Whether a pod's answer may differ from that of others of its class. */
+  #hasOwnState(pod: number): boolean {
+    const { batch } = this.#world;
+    return batch.attachments.size > 0 || batch.isCandidate[pod] === 1;
+  }
+
+  /** Places a pod, relaxing it as far as it takes; says why when it cannot. */
+  #attempt(pod: number): Failure | undefined {
+    const shape = this.#world.batch.shapeOf[pod]!;
+    for (
+      let podClass: PodClass | null = this.#world.classOf[pod]!;
+      podClass;
+      podClass = this.#world.classes.relaxed(podClass)
+    ) {
+      const failure = this.#place(podClass, pod, shape);
+      if (failure !== 'unschedulable') return failure;
+    }
+    return 'unschedulable';
+  }
+
+  #place(podClass: PodClass, pod: number, shape: number): Failure | undefined {
+    const reach = this.#reachOf(podClass);
+    const choices = podClass.keyRules.length === 0 ? [] : this.#choices(podClass);
+    if (!choices || !this.#affinityPossible(podClass)) return 'unschedulable';
+    const target = this.#findTarget(reach, podClass, pod, shape, choices);
+    if (target) {
+      this.#joinTarget(target, podClass, pod, shape);
+      return undefined;
+    }
+    const found = this.#findInFlight(reach, podClass, shape, choices);
+    if (found) {
+      this.#join(found, podClass, pod, shape);
+      return undefined;
+    }
+    return this.#open(reach, podClass, pod, shape, choices);
+  }
+
+  // ---- what a class can reach at all
+
+  #reachOf(podClass: PodClass): Reach {
+    let reach = this.#reach[podClass.id];
+    if (!reach) {
+      reach = {
+        kinds: this.#world.kinds.filter((kind) => this.#suitsKind(podClass, kind)),
+        templates: this.#world.templates.flatMap((template) => this.#opening(podClass, template)),
+        live: [],
+        seen: 0,
+      };
+      this.#reach[podClass.id] = reach;
+    }
+    for (; reach.seen < this.#groups.length; reach.seen++) {
+      const entry = this.#entry(podClass, reach, this.#groups[reach.seen]!);
+      if (entry) reach.live.push(entry);
+    }
+    return reach;
+  }
+
+  #suitsKind(podClass: PodClass, kind: NodeKind): boolean {
+    const { space } = this.#world;
+    const { side } = podClass;
+    const wish = side.wishes[kind.dialect];
+    if (!wish || untolerated(kind.taints, side.tolerations)) return false;
+    const node = space.intern(kind.labels);
+    const existing = topologyDialect + 1;
+    const empty = new Set<string>();
+    if (space.combine(node, wish.all, existing, empty) === incompatible) return false;
+    return wish.volumes.some((place) => space.combine(node, place, existing, empty) !== incompatible);
+  }
+
+  #opening(podClass: PodClass, template: Template): Opening[] {
+    const { side } = podClass;
+    if (untolerated(template.taints, side.tolerations)) return [];
+    const bases = this.#bases(podClass, template, template.requirements);
+    return bases.length === 0 ? [] : [{ template, bases, portMask: template.catalog.maskForPorts(side.ports) }];
+  }
+
+  #bases(podClass: PodClass, { dialect }: Template, set: SetId): SetId[] {
+    const wish = podClass.side.wishes[dialect.index];
+    if (!wish) return [];
+    const { space } = this.#world;
+    const base = space.combine(set, wish.all, dialect.index, dialect.labels.wellKnown);
+    if (base === incompatible) return [];
+    return wish.volumes
+      .map((place) => space.combine(base, place, dialect.index, dialect.labels.wellKnown))
+      .filter((with_) => with_ !== incompatible);
+  }
+
+  #entry(podClass: PodClass, reach: Reach, group: NodeGroup): Entry | undefined {
+    const opening = reach.templates.find(({ template }) => template === group.template);
+    // What suits no fresh node of the template may still suit one that other pods have given labels.
+    if (!opening && untolerated(group.template.taints, podClass.side.tolerations)) return undefined;
+    const bases = this.#bases(podClass, group.template, group.set);
+    if (bases.length === 0) return undefined;
+    const { catalog } = group.template;
+    const portMask = opening?.portMask ?? catalog.maskForPorts(podClass.side.ports);
+    const mask = portMask === allTypes ? group.mask : catalog.bothMasks(group.mask, portMask);
+    return { group, bases, mask };
+  }
+
+  // ---- topology
+
+  /** Domains open to a class, by topology key; undefined when some key has none. */
+  #choices(podClass: PodClass): Choice[] | undefined {
+    for (let tries = 0; ; tries++) {
+      const choices = podClass.keyRules.map((rules) => chooseDomains(rules, this.#allowedDomains(podClass, rules.key)));
+      const stuck = choices.findIndex(({ domains }) => domains.length === 0);
+      if (stuck < 0) return choices;
+      if (tries >= maxSettles || !this.#settleFor(podClass, stuck)) return undefined;
+    }
+  }
+
+  /** By domain of a key: 1 where the pod's own demands admit it. */
+  #allowedDomains({ side }: PodClass, key: TopologyKey): Uint8Array {
+    const wish = side.wishes.find((w) => w !== undefined)!;
+    const memo = wish.strict * 4096 + key.index;
+    let allowed = this.#allowed.get(memo);
+    if (!allowed) {
+      const requirement = this.#world.space.get(wish.strict).get(key.key);
+      allowed = Uint8Array.from(key.domains, (domain) => (!requirement || requirement.has(domain) ? 1 : 0));
+      this.#allowed.set(memo, allowed);
+    }
+    return allowed;
+  }
+
+  /** Whether required neighbours exist anywhere, or the pod may be the first of its kind. */
+  #affinityPossible({ hostAffinities }: PodClass): boolean {
+    return hostAffinities.every(({ group, self }) => group.hosts.size > 0 || (self && group.total === 0));
+  }
+
+  #affinityAllows({ hostAffinities }: PodClass, slot: number): boolean {
+    for (const { group, self } of hostAffinities)
+      if (!group.hosts.has(slot) && !(self && group.total === 0)) return false;
+    return true;
+  }
+
+  /** The requirement sets that a choice of domains leads to, best first. */
+  #narrow(base: SetId, choices: readonly Choice[], template: Template): SetId[] {
+    let sets = [base];
+    for (const choice of choices) {
+      const next: SetId[] = [];
+      const provided = this.#world.provided[choice.key.index]![template.index]!;
+      for (const set of sets) {
+        if (choice.one) {
+          for (const domain of choice.domains) {
+            if (provided[domain] === 0) continue;
+            const narrowed = this.#with(set, this.#domainSets[choice.key.index]![domain]!);
+            if (narrowed !== incompatible) next.push(narrowed);
+          }
+        } else {
+          const many = this.#manySet(
+            choice.key,
+            choice.domains.filter((domain) => provided[domain] === 1),
+          );
+          const narrowed = many === incompatible ? incompatible : this.#with(set, many);
+          if (narrowed !== incompatible) next.push(narrowed);
+        }
+      }
+      sets = next.length > maxCombinations ? next.slice(0, maxCombinations) : next;
+    }
+    return sets;
+  }
+
+  #with(set: SetId, more: SetId): SetId {
+    return this.#world.space.combine(set, more, topologyDialect, anything);
+  }
+
+  #manySet(key: TopologyKey, domains: readonly number[]): SetId {
+    if (domains.length === 0) return incompatible;
+    const text = `${key.index}:${domains.join()}`;
+    let set = this.#manySets.get(text);
+    if (set === undefined) {
+      set = this.#world.space.single(
+        Requirement.in(
+          key.key,
+          domains.map((domain) => key.domains[domain]!),
+        ),
+      );
+      this.#manySets.set(text, set);
+    }
+    return set;
+  }
+
+  /** The domains that nodes of a group may still have. */
+  #domainsOf(group: NodeGroup, key: TopologyKey): Int32Array {
+    let domains = group.domains[key.index];
+    if (!domains) {
+      const provided = this.#world.provided[key.index]![group.template.index]!;
+      const found: number[] = [];
+      for (const [domain, set] of this.#domainSets[key.index]!.entries()) {
+        if (provided[domain] === 0) continue;
+        const narrowed = this.#with(group.set, set);
+        if (narrowed !== incompatible && group.template.catalog.view(narrowed, group.mask).front.length > 0)
+          found.push(domain);
+      }
+      domains = Int32Array.from(found);
+      group.domains[key.index] = domains;
+    }
+    return domains;
+  }
+
+  /**
+   * A key has no domain left for a class only because nodes have not decided theirs: decides one of them, so that the pods
+   * it holds count somewhere, or cease to be possible elsewhere. False when there is nothing to decide.
+   */
+  #settleFor(podClass: PodClass, at: number): boolean {
+    const rules = podClass.keyRules[at]!;
+    const allowed = this.#allowedDomains(podClass, rules.key);
+    const affinities = rules.affinities.filter(({ group, self }) => !(self && group.total === 0));
+    for (const { group } of affinities) {
+      for (const index of group.open) {
+        const node = this.#nodes[index]!;
+        for (const domain of this.#domainsOf(node.group, rules.key)) {
+          if (
+            allowed[domain] === 1 &&
+            rules.antis.every((anti) => anti.group.counts[domain] === 0) &&
+            this.#settle(node, rules.key, domain)
+          )
+            return true;
+        }
+      }
+    }
+    if (affinities.length > 0) return false;
+    for (const { group, required } of rules.antis) {
+      if (!required) continue;
+      for (const index of group.open) {
+        const node = this.#nodes[index]!;
+        const domains = this.#domainsOf(node.group, rules.key);
+        if (domains.length < 2) continue;
+        // Where most are already, so that the fewest domains stay blocked.
+        const crowded = [...domains].sort((a, b) => group.counts[b]! - group.counts[a]! || a - b);
+        const frees = crowded.slice(1).some((domain) => allowed[domain] === 1);
+        if (frees && crowded.some((domain) => this.#settle(node, rules.key, domain))) return true;
+      }
+    }
+    return false;
+  }
+
+  /** Decides a node's domain, if a type is left then. */
+  #settle(node: NewNode, key: TopologyKey, domain: number): boolean {
+    const set = this.#with(node.group.set, this.#domainSets[key.index]![domain]!);
+    if (set === incompatible) return false;
+    const view = node.template.catalog.view(set, node.group.mask);
+    const row = node.template.catalog.fit(view, node.total, this.#zero, node.row);
+    if (row < 0 || !this.#extras(node, node.template, set, view, node.total)) return false;
+    this.#reservations.exchange(node.reservations, this.#holding);
+    node.reservations = this.#holding;
+    node.row = row;
+    const former = node.group;
+    former.remove(node);
+    this.#group(node.template, set, former.mask).insert(node, this.#seq++);
+    this.#moved(node, former);
+    this.#version++;
+    return true;
+  }
+
+  /** A node has come into another group: what it may still become has shrunk. */
+  #moved(node: NewNode, former: NodeGroup): void {
+    if (former === node.group) return;
+    for (const key of this.#world.keys) {
+      const before = this.#domainsOf(former, key);
+      const after = this.#domainsOf(node.group, key);
+      if (before.length === after.length) continue;
+      for (const group of node.possible) {
+        if (group.key !== key) continue;
+        for (const domain of before) if (!after.includes(domain)) group.counts[domain]!--;
+        if (after.length === 1) group.open.delete(node.index);
+      }
+      if (after.length === 1) this.#decided(node, key, after[0]!);
+    }
+  }
+
+  #decided(node: NewNode, key: TopologyKey, domain: number): void {
+    this.#settled.push({ node, key, domain });
+    if (node.pending.length === 0) return;
+    const still: Group[] = [];
+    for (const group of node.pending) {
+      if (group.key !== key) {
+        still.push(group);
+        continue;
+      }
+      group.open.delete(node.index);
+      group.counts[domain]!++;
+    }
+    node.pending = still;
+  }
+
+  // ---- existing nodes
+
+  #findTarget(
+    reach: Reach,
+    podClass: PodClass,
+    pod: number,
+    shape: number,
+    choices: readonly Choice[],
+  ): Target | undefined {
+    let best: Target | undefined;
+    const isCandidate = this.#world.batch.isCandidate[pod] === 1;
+    const key = podClass.signature * this.#shapeCount + shape;
+    for (const kind of reach.kinds) {
+      if (kind.closedToMoves && isCandidate) continue;
+      if (choices.length > 0 && !choices.every((choice) => choice.domains.includes(kind.domains[choice.key.index]!)))
+        continue;
+      const found = this.#findInKind(
+        kind,
+        podClass,
+        pod,
+        key,
+        this.#world.requests[shape]!,
+        best?.slot ?? Number.POSITIVE_INFINITY,
+      );
+      if (found) best = found;
+    }
+    return best;
+  }
+
+  #findInKind(
+    kind: NodeKind,
+    podClass: PodClass,
+    pod: number,
+    key: number,
+    request: Float64Array,
+    below: number,
+  ): Target | undefined {
+    const { targets } = kind;
+    const cursors = this.#kindCursors[kind.id]!;
+    let position = cursors.get(key) ?? 0;
+    let remembered = -1;
+    let found: Target | undefined;
+    for (; position < targets.length; position++) {
+      const target = targets[position]!;
+      if (target.slot >= below) break;
+      if (!hasRoom(target.room, request) || hostRejects(podClass, target.slot, this.#targetPorts[target.slot]!.ports))
+        continue;
+      if (this.#affinityAllows(podClass, target.slot) && this.#canAttach(target, pod)) {
+        found = target;
+        break;
+      }
+      if (remembered < 0) remembered = position;
+    }
+    cursors.set(key, remembered < 0 ? position : remembered);
+    return found;
+  }
+
+  #canAttach(target: Target, pod: number): boolean {
+    const { volumeLimits } = target.node;
+    if (volumeLimits.size === 0) return true;
+    const wanted = this.#world.batch.attachments.get(this.#world.batch.pods[pod]!);
+    if (!wanted) return true;
+    const attached = this.#attached[target.slot]!;
+    const more = new Map<string, Set<string>>();
+    for (const { driver, claim } of wanted) {
+      if (attached.get(driver)?.has(claim)) continue;
+      const claims = more.get(driver) ?? new Set();
+      more.set(driver, claims.add(claim));
+    }
+    for (const [driver, claims] of more) {
+      const limit = volumeLimits.get(driver);
+      if (limit !== undefined && (attached.get(driver)?.size ?? 0) + claims.size > limit) return false;
+    }
+    return true;
+  }
+
+  #joinTarget(target: Target, podClass: PodClass, pod: number, shape: number): void {
+    const request = this.#world.requests[shape]!;
+    for (let r = 0; r < request.length; r++) target.room[r]! -= request[r]!;
+    this.#targetPorts[target.slot]!.ports.push(...podClass.side.ports);
+    for (const { driver, claim } of this.#world.batch.attachments.get(this.#world.batch.pods[pod]!) ?? []) {
+      const attached = this.#attached[target.slot]!;
+      const claims = attached.get(driver);
+      if (claims) claims.add(claim);
+      else attached.set(driver, new Set([claim]));
+    }
+    const { kind } = target;
+    const count = (group: Group): void => {
+      if (group.filter && !passesFilter(group.filter, kind.labels, kind.taints)) return;
+      const domain = group.key ? kind.domains[group.key.index]! : 0;
+      if (domain < 0) return;
+      group.total++;
+      if (group.key) group.counts[domain]!++;
+      else group.hosts.set(target.slot, (group.hosts.get(target.slot) ?? 0) + 1);
+    };
+    const counted = this.#world.counted[podClass.labels]!;
+    for (const group of counted.zoned) count(group);
+    for (const group of counted.hosted) count(group);
+    for (const group of podClass.owns) count(group);
+    this.#log(pod, target, undefined);
+  }
+
+  // ---- nodes being bought
+
+  #findInFlight(reach: Reach, podClass: PodClass, shape: number, choices: readonly Choice[]): Found | undefined {
+    let best: Found | undefined;
+    const request = this.#world.requests[shape]!;
+    const key = podClass.signature * this.#shapeCount + shape;
+    for (const { group, bases, mask } of reach.live) {
+      if (group.isEmpty) continue;
+      const found = this.#findInGroup(
+        group,
+        bases,
+        mask,
+        podClass,
+        key,
+        request,
+        choices,
+        best?.node.pods.length ?? Number.POSITIVE_INFINITY,
+      );
+      if (!found) continue;
+      const [a, b] = [found.node, best?.node];
+      if (!b || a.pods.length < b.pods.length || (a.pods.length === b.pods.length && a.seq < b.seq)) best = found;
+    }
+    return best;
+  }
+
+  #findInGroup(
+    group: NodeGroup,
+    bases: readonly SetId[],
+    mask: number,
+    podClass: PodClass,
+    key: number,
+    request: Float64Array,
+    choices: readonly Choice[],
+    most: number,
+  ): Found | undefined {
+    const { template } = group;
+    const { catalog } = template;
+    for (const baseSet of bases) {
+      const base = catalog.view(baseSet, mask);
+      if (base.front.length === 0) continue;
+      for (const set of choices.length === 0 ? [baseSet] : this.#narrow(baseSet, choices, template)) {
+        const view = catalog.view(set, mask);
+        if (view.front.length === 0) continue;
+        const node = group.find({
+          podClass,
+          key: key * 1_048_576 + base.frontId,
+          request,
+          base,
+          view,
+          most,
+          accepts: this.#needsExtras(template, podClass)
+            ? (candidate) =>
+                this.#affinityAllows(podClass, candidate.slot) &&
+                this.#extras(candidate, template, set, view, sum(candidate.total, request)) !== undefined
+            : undefined,
+        });
+        if (node) return { node, set, mask, row: group.foundRow };
+      }
+    }
+    return undefined;
+  }
+
+  #needsExtras(template: Template, podClass: PodClass): boolean {
+    return template.minValueKeys.length > 0 || template.catalog.hasReserved || podClass.hostAffinities.length > 0;
+  }
+
+  /**
+   * What only some pools ask: enough different values, and a reservation where there is one. Leaves what would be held in
+   * `#holding`; undefined when the answer is no.
+   */
+  #extras(
+    node: NewNode | undefined,
+    template: Template,
+    set: SetId,
+    view: View,
+    total: Float64Array,
+  ): 'ok' | undefined {
+    this.#holding = [];
+    const { catalog, minValueKeys } = template;
+    if (minValueKeys.length === 0 && !catalog.hasReserved) return 'ok';
+    const rows = catalog.fitting(view, total);
+    if (minValueKeys.length > 0 && missingValues(catalog, typesOf(catalog, rows), this.#world.space.get(set)).size > 0)
+      return undefined;
+    if (!catalog.hasReserved) return 'ok';
+    const answer = this.#reservations.ask(catalog, view, rows, node?.reservations ?? [], this.#strictReservations);
+    if (!answer.ok) return undefined;
+    this.#holding = answer.hold;
+    return 'ok';
+  }
+
+  #join({ node, set, mask, row }: Found, podClass: PodClass, pod: number, shape: number): void {
+    const request = this.#world.requests[shape]!;
+    for (let r = 0; r < request.length; r++) node.total[r]! += request[r]!;
+    if (node.template.catalog.hasReserved) {
+      this.#extras(node, node.template, set, node.template.catalog.view(set, mask), node.total);
+      this.#reservations.exchange(node.reservations, this.#holding);
+      node.reservations = this.#holding;
+    }
+    node.row = row;
+    node.ports.push(...podClass.side.ports);
+    const former = node.group;
+    former.remove(node);
+    node.pods.push(pod);
+    const group = former.set === set && former.mask === mask ? former : this.#group(node.template, set, mask);
+    group.insert(node, this.#seq++);
+    this.#moved(node, former);
+    this.#count(node, podClass);
+    this.#log(pod, undefined, node);
+  }
+
+  #count(node: NewNode, podClass: PodClass): void {
+    const counted = this.#world.counted[podClass.labels]!;
+    for (const group of counted.hosted) {
+      if (group.filter && !this.#passes(group, node)) continue;
+      group.total++;
+      group.hosts.set(node.slot, (group.hosts.get(node.slot) ?? 0) + 1);
+    }
+    for (const group of counted.zoned) this.#countZoned(group, node);
+    for (const group of podClass.owns) {
+      if (group.key) this.#countZoned(group, node);
+      else {
+        group.total++;
+        group.hosts.set(node.slot, (group.hosts.get(node.slot) ?? 0) + 1);
+      }
+    }
+  }
+
+  #countZoned(group: Group, node: NewNode): void {
+    if (group.filter && !this.#passes(group, node)) return;
+    const domains = this.#domainsOf(node.group, group.key!);
+    if (domains.length === 0) return;
+    group.total++;
+    if (domains.length > 1) group.open.add(node.index);
+    if (group.kind === 'definite') {
+      if (domains.length === 1) group.counts[domains[0]!]!++;
+      else node.pending.push(group);
+      return;
+    }
+    for (const domain of domains) group.counts[domain]!++;
+    if (domains.length > 1) node.possible.push(group);
+  }
+
+  #passes(group: Group, node: NewNode): boolean {
+    const { template, set } = node.group;
+    const memo = `${group.id}:${template.index}:${set}`;
+    let passes = this.#filterMemo.get(memo);
+    if (passes === undefined) {
+      passes = passesFilter(
+        group.filter,
+        this.#world.space.get(set),
+        template.taints,
+        template.dialect.labels.wellKnown,
+      );
+      this.#filterMemo.set(memo, passes);
+    }
+    return passes;
+  }
+
+  // ---- new nodes
+
+  /** Buys a node for a pod, from the first pool that can give one. */
+  #open(reach: Reach, podClass: PodClass, pod: number, shape: number, choices: readonly Choice[]): Failure | undefined {
+    if (!podClass.hostAffinities.every(({ group, self }) => self && group.total === 0)) return 'unschedulable';
+    const request = this.#world.requests[shape]!;
+    for (const { template, bases, portMask } of reach.templates) {
+      const limited = this.#limits.mask(template);
+      if (limited === undefined) continue;
+      const { catalog } = template;
+      const mask = catalog.bothMasks(limited, portMask);
+      let reserved = false;
+      for (const baseSet of bases) {
+        for (const set of choices.length === 0 ? [baseSet] : this.#narrow(baseSet, choices, template)) {
+          const view = catalog.view(set, mask);
+          const row = catalog.fit(view, this.#zero, request, -1);
+          if (row < 0) continue;
+          const final = this.#minValuesFor(template, set, view, request);
+          if (final === undefined) continue;
+          if (!this.#extras(undefined, template, final, view, request)) {
+            reserved = true;
+            continue;
+          }
+          this.#buy(template, final, mask, row, podClass, pod, shape, final !== set);
+          return undefined;
+        }
+      }
+      if (reserved) return 'reserved';
+    }
+    return 'unschedulable';
+  }
+
+  /** The set with minValues lowered to what can be had, where the policy allows it; undefined when it does not. */
+  #minValuesFor(template: Template, set: SetId, view: View, request: Float64Array): SetId | undefined {
+    if (template.minValueKeys.length === 0) return set;
+    const { catalog } = template;
+    const requirements = this.#world.space.get(set);
+    const missing = missingValues(catalog, typesOf(catalog, catalog.fitting(view, request)), requirements);
+    if (missing.size === 0) return set;
+    if (this.#minValues === 'Strict') return undefined;
+    const lowered = new Map(requirements);
+    for (const [key, found] of missing) lowered.set(key, requirements.get(key)!.withMinValues(found));
+    return this.#world.space.intern(lowered);
+  }
+
+  #buy(
+    template: Template,
+    set: SetId,
+    mask: number,
+    row: number,
+    podClass: PodClass,
+    pod: number,
+    shape: number,
+    relaxed: boolean,
+  ): void {
+    const { targets, axis, requests } = this.#world;
+    const group = this.#group(template, set, mask);
+    const node = new NewNode(targets.length + this.#nodes.length, this.#nodes.length, group, axis.size);
+    this.#nodes.push(node);
+    node.total.set(requests[shape]!);
+    node.row = row;
+    node.minValuesRelaxed = relaxed;
+    node.pods.push(pod);
+    node.ports.push(...podClass.side.ports);
+    node.reservations = this.#holding;
+    this.#reservations.exchange([], this.#holding);
+    group.insert(node, this.#seq++);
+    this.#limits.take(template, group.view, node.total, shape);
+    for (const key of this.#world.keys) {
+      const domains = this.#domainsOf(group, key);
+      if (domains.length === 1) this.#settled.push({ node, key, domain: domains[0]! });
+    }
+    this.#count(node, podClass);
+    this.#log(pod, undefined, node);
+  }
+
+  #group(template: Template, set: SetId, mask: number): NodeGroup {
+    const text = `${template.index}:${set}:${mask}`;
+    let group = this.#groupIds.get(text);
+    if (!group) {
+      group = new NodeGroup(this.#groups.length, template, set, mask);
+      this.#groups.push(group);
+      this.#groupIds.set(text, group);
+    }
+    return group;
+  }
+
+  #log(pod: number, target: Target | undefined, node: NewNode | undefined): void {
+    this.#version++;
+    const settled = this.#settled.length === 0 ? nothingSettled : this.#settled;
+    if (this.#settled.length > 0) this.#settled = [];
+    this.#steps.push({ pod, target, node, settled });
+  }
+}
+
+function hasRoom(room: Float64Array, request: Float64Array): boolean {
+  for (let r = 0; r < request.length; r++) if (room[r]! < request[r]!) return false;
+  return true;
+}
+
+function sum(a: Float64Array, b: Float64Array): Float64Array {
+  return a.map((value, i) => value + b[i]!);
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requirement sets as numbers. A pass meets few distinct sets and combines them over and over: each set is interned once,
+// each combination is computed once, and the packing loop only compares integers.
+import { conflict, mergeRequirements, type Requirement, type Requirements, undefinedKey } from './requirements.ts';
+
+/** The id of an interned set. */
+export type SetId = number;
+
+/** The two cannot hold together. */
+export const incompatible = -1;
+
+/** What pairs of ids map to: two numbers below 2^26 in one double. */
+const pairBase = 67_108_864;
+
+export class RequirementSpace {
+  readonly #sets: Requirements[] = [];
+  readonly #ids = new Map<string, SetId>();
+  readonly #combined: Map<number, SetId>[] = [];
+
+  /** The empty set: asks for nothing. */
+  readonly empty: SetId = this.intern(new Map());
+
+  intern(set: Requirements): SetId {
+    const parts: string[] = [];
+    for (const requirement of set.values()) parts.push(requirement.signature);
+    parts.sort();
+    const signature = parts.join(';');
+    let id = this.#ids.get(signature);
+    if (id === undefined) {
+      id = this.#sets.length;
+      this.#sets.push(set);
+      this.#ids.set(signature, id);
+    }
+    return id;
+  }
+
+  get(id: SetId): Requirements {
+    return this.#sets[id]!;
+  }
+
+  /** One requirement as a set. */
+  single(requirement: Requirement): SetId {
+    return this.intern(new Map([[requirement.key, requirement]]));
+  }
+
+  /**
+   * What a node that offers `given` offers once a pod that asks for `asked` is on it; `incompatible` when it cannot be.
+   * `dialect` numbers `mayBeUndefined`: the labels that need not be decided yet.
+   */
+  combine(given: SetId, asked: SetId, dialect: number, mayBeUndefined: ReadonlySet<string>): SetId {
+    if (asked === this.empty || given === asked) return given;
+    let memo = this.#combined[dialect];
+    if (!memo) {
+      memo = new Map();
+      this.#combined[dialect] = memo;
+    }
+    const pair = given * pairBase + asked;
+    let result = memo.get(pair);
+    if (result === undefined) {
+      const a = this.#sets[given]!;
+      const b = this.#sets[asked]!;
+      result =
+        undefinedKey(a, b, mayBeUndefined) !== undefined || conflict(a, b) !== undefined
+          ? incompatible
+          : this.intern(mergeRequirements(a, b));
+      memo.set(pair, result);
+    }
+    return result;
+  }
+}

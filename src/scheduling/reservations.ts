@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Capacity that is paid for already. A node holds every reservation it might be launched into, so that two nodes never count
+// on the same one.
+import type { Catalog, View } from './catalog.ts';
+import type { Problem } from './problem.ts';
+import type { Template } from './templates.ts';
+
+export type ReservationAnswer =
+  | { readonly ok: true; readonly hold: readonly string[] }
+  /** Reserved offerings suit, but none can be had now. */
+  | { readonly ok: false };
+
+export class Reservations {
+  readonly #left = new Map<string, number>();
+
+  constructor(problem: Problem, templates: readonly Template[]) {
+    for (const { nodePool, catalog } of templates) {
+      if (!catalog.hasReserved) continue;
+      const key = problem.labels?.[nodePool]?.reservationId;
+      for (const type of problem.instanceTypes[nodePool] ?? []) {
+        for (const { requirements, reservationCapacity, available } of type.offerings ?? []) {
+          if (reservationCapacity === undefined || available === false) continue;
+          const id =
+            requirements.find((r) => (key === undefined ? !isCommon(r.key) : r.key === key))?.values?.[0] ?? '';
+          this.#left.set(id, Math.min(this.#left.get(id) ?? Number.POSITIVE_INFINITY, reservationCapacity));
+        }
+      }
+    }
+  }
+
+  /** Which reservations a node that holds `held` would hold with these rows of its catalog. */
+  ask(
+    catalog: Catalog,
+    view: View,
+    rows: readonly number[],
+    held: readonly string[],
+    strict: boolean,
+  ): ReservationAnswer {
+    const hold = new Set<string>();
+    let suits = false;
+    let open = false;
+    for (const row of rows) {
+      const offerings = catalog.offeringsOf(row);
+      for (let n = 0; n < offerings.length; n++) {
+        const { reservation } = offerings[n]!;
+        if (!catalog.allowsOffering(view, row, n)) continue;
+        if (reservation === undefined) {
+          open = true;
+          continue;
+        }
+        suits = true;
+        if (held.includes(reservation) || (this.#left.get(reservation) ?? 0) > 0) hold.add(reservation);
+      }
+    }
+    if (hold.size === 0 && (strict ? suits || held.length > 0 : !open)) return { ok: false };
+    return { ok: true, hold: [...hold].sort() };
+  }
+
+  /** Takes what is newly held and gives back what no longer is. */
+  exchange(held: readonly string[], hold: readonly string[]): void {
+    for (const id of hold) if (!held.includes(id)) this.#left.set(id, (this.#left.get(id) ?? 0) - 1);
+    for (const id of held) if (!hold.includes(id)) this.#left.set(id, (this.#left.get(id) ?? 0) + 1);
+  }
+}
+
+function isCommon(key: string): boolean {
+  return (
+    key === 'topology.kubernetes.io/zone' ||
+    key === 'karpenter.sh/capacity-type' ||
+    key === 'topology.kubernetes.io/region'
+  );
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes and NodeClaims joined into the nodes that a pass may fill: which labels, taints and room each really has.
+import { labels } from '../api/labels.ts';
+import { compareStrings } from '../base/order.ts';
+import type { Batch } from './batch.ts';
+import { type HostPort, hostPortsOf } from './host-ports.ts';
+import { isDaemonPod } from './input.ts';
+import type { Node, NodeClaim, ResourceList, Taint } from './objects.ts';
+import { type Amounts, addTo, amountsOf, quantityProblem, subtractFrom } from './pod-resources.ts';
+import type { ObjectError, Problem } from './problem.ts';
+import { isEphemeralTaint } from './taints.ts';
+
+/** A node that exists or is on its way. */
+export interface StateNode {
+  readonly name: string;
+  readonly hostname: string;
+  readonly nodePool: string | undefined;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly taints: readonly Taint[];
+  readonly initialized: boolean;
+  readonly capacity: ReadonlyMap<string, bigint>;
+  /** Allocatable minus what its pods request. */
+  readonly available: Amounts;
+  /** What the daemonset pods on it request. */
+  readonly daemonRequests: Amounts;
+  readonly ports: readonly HostPort[];
+  /** Volumes a CSI driver may attach, and those attached. */
+  readonly volumeLimits: ReadonlyMap<string, number>;
+  readonly attached: ReadonlyMap<string, ReadonlySet<string>>;
+  /** Takes no pods of candidates. */
+  readonly closedToMoves: boolean;
+  /** Goes away: counts for topology, takes no pods. */
+  readonly leaving: boolean;
+}
+
+interface Joined {
+  readonly node: Node | undefined;
+  readonly claim: NodeClaim | undefined;
+}
+
+function join(problem: Problem): Joined[] {
+  const byProvider = new Map<string, NodeClaim>();
+  const byNode = new Map<string, NodeClaim>();
+  for (const claim of problem.nodeClaims ?? []) {
+    if (claim.status?.providerID) byProvider.set(claim.status.providerID, claim);
+    if (claim.status?.nodeName) byNode.set(claim.status.nodeName, claim);
+  }
+  const used = new Set<NodeClaim>();
+  const all: Joined[] = (problem.nodes ?? []).map((node) => {
+    const claim = byProvider.get(node.spec?.providerID ?? '') ?? byNode.get(node.metadata.name ?? '');
+    if (claim) used.add(claim);
+    return { node, claim };
+  });
+  for (const claim of problem.nodeClaims ?? []) if (!used.has(claim)) all.push({ node: undefined, claim });
+  return all;
+}
+
+function nameOf({ node, claim }: Joined): string {
+  return node?.metadata.name ?? claim?.status?.nodeName ?? claim?.metadata.name ?? '';
+}
+
+/** Names of nodes that go away: what is being deleted, what is marked, and what the pass only asks about. */
+export function leavingNodes(problem: Problem): Map<string, 'deleted' | 'candidate'> {
+  const marked = new Set(problem.state?.markedForDeletion);
+  const candidates = new Set(problem.state?.candidates);
+  const leaving = new Map<string, 'deleted' | 'candidate'>();
+  if ((problem.nodes?.length ?? 0) === 0 && (problem.nodeClaims?.length ?? 0) === 0) return leaving;
+  for (const joined of join(problem)) {
+    const { node, claim } = joined;
+    const names = [node?.metadata.name ?? '', claim?.metadata.name ?? ''].filter((name) => name !== '');
+    const terminating = claim?.status?.conditions?.some(
+      ({ type, status }) => type === 'InstanceTerminating' && status === 'True',
+    );
+    const deleted = claim
+      ? Boolean(claim.metadata.deletionTimestamp) || terminating
+      : Boolean(node?.metadata.deletionTimestamp);
+    if (deleted || names.some((name) => marked.has(name))) leaving.set(nameOf(joined), 'deleted');
+    else if (names.some((name) => candidates.has(name))) leaving.set(nameOf(joined), 'candidate');
+  }
+  return leaving;
+}
+
+/** The nodes of a problem: initialised ones first, then by name. Unreadable ones become errors. */
+export function stateNodes(
+  problem: Problem,
+  batch: Batch,
+  leaving: ReadonlyMap<string, unknown>,
+  errors: ObjectError[],
+): StateNode[] {
+  const podsOf = new Map<string, Batch['bound'][number][]>();
+  for (const entry of batch.bound) {
+    const list = podsOf.get(entry.node);
+    if (list) list.push(entry);
+    else podsOf.set(entry.node, [entry]);
+  }
+  const limits = new Map((problem.csiNodes ?? []).map((csi) => [csi.metadata.name ?? '', csi.spec?.drivers ?? []]));
+  const closed = new Set(problem.state?.closedToMoves);
+  const nodes: StateNode[] = [];
+  for (const joined of join(problem)) {
+    const name = nameOf(joined);
+    try {
+      const volumeLimits = new Map<string, number>();
+      for (const { name: driver, allocatable } of limits.get(name) ?? [])
+        if (allocatable?.count !== undefined) volumeLimits.set(driver, allocatable.count);
+      const pods = podsOf.get(name) ?? [];
+      nodes.push({
+        ...describe(joined, name),
+        ...usage(joined, pods, batch),
+        volumeLimits,
+        attached: volumeLimits.size > 0 ? attachedBy(pods, batch) : new Map(),
+        closedToMoves: closed.has(name),
+        leaving: leaving.has(name),
+      });
+    } catch (error) {
+      errors.push({ object: `Node/${name}`, reason: quantityProblem(error) });
+    }
+  }
+  return nodes.sort((a, b) => Number(b.initialized) - Number(a.initialized) || compareStrings(a.name, b.name));
+}
+
+type Described = Pick<StateNode, 'name' | 'hostname' | 'nodePool' | 'labels' | 'taints' | 'initialized'>;
+
+function describe({ node, claim }: Joined, name: string): Described {
+  const is = (label: string): boolean => !claim || node?.metadata.labels?.[label] === 'true';
+  const registered = node !== undefined && is(labels.registered);
+  const initialized = node !== undefined && is(labels.initialized);
+  const own = (registered ? node.metadata.labels : (claim?.metadata.labels ?? node?.metadata.labels)) ?? {};
+  const startup = claim?.spec?.startupTaints ?? [];
+  const raw = (registered ? node.spec?.taints : (claim?.spec?.taints ?? node?.spec?.taints)) ?? [];
+  const taints =
+    initialized || !claim
+      ? [...raw]
+      : raw.filter((t) => !isEphemeralTaint(t) && !startup.some((s) => s.key === t.key && s.effect === t.effect));
+  if (node?.spec?.unschedulable && !taints.some(({ key }) => key === unschedulable.key)) taints.push(unschedulable);
+  return {
+    name,
+    hostname: own[labels.hostname] ?? name,
+    nodePool: own[labels.nodePool],
+    labels: own[labels.hostname] === undefined ? { ...own, [labels.hostname]: name } : own,
+    taints,
+    initialized,
+  };
+}
+
+const unschedulable: Taint = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };
+
+function usage(
+  { node, claim }: Joined,
+  pods: Batch['bound'],
+  batch: Batch,
+): Pick<StateNode, 'capacity' | 'available' | 'daemonRequests' | 'ports'> {
+  const initialized = !claim || node?.metadata.labels?.[labels.initialized] === 'true';
+  const filled = (fromNode: ResourceList | undefined, fromClaim: ResourceList | undefined): Amounts => {
+    const amounts = amountsOf(fromNode);
+    // Until the node is initialised, what its kubelet does not report yet is what the cloud promised.
+    if (!initialized)
+      for (const [name, nano] of amountsOf(fromClaim)) if ((amounts.get(name) ?? 0n) === 0n) amounts.set(name, nano);
+    return amounts;
+  };
+  const available = filled(node?.status?.allocatable, claim?.status?.allocatable);
+  const daemonRequests: Amounts = new Map();
+  const ports: HostPort[] = [];
+  for (const { pod, shape } of pods) {
+    const amounts = shape < 0 ? undefined : batch.shapes[shape]!.amounts;
+    if (amounts) {
+      subtractFrom(available, amounts);
+      if (pod.metadata.ownerReferences && isDaemonPod(pod)) addTo(daemonRequests, amounts);
+    }
+    for (const container of pod.spec.containers ?? []) {
+      if (container.ports) {
+        ports.push(...hostPortsOf(pod.spec));
+        break;
+      }
+    }
+  }
+  return { capacity: filled(node?.status?.capacity, claim?.status?.capacity), available, daemonRequests, ports };
+}
+
+function attachedBy(pods: Batch['bound'], batch: Batch): Map<string, Set<string>> {
+  const attached = new Map<string, Set<string>>();
+  for (const { pod } of pods) {
+    for (const { driver, claim } of batch.attachments.get(pod) ?? []) {
+      const claims = attached.get(driver);
+      if (claims) claims.add(claim);
+      else attached.set(driver, new Set([claim]));
+    }
+  }
+  return attached;
+}

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who counts where: domains of topology keys, groups of pods that constraints count, and the rules that follow for a pod.
+// Counts are of two kinds. Definite: the pod is in that domain. Possible: the pod may end up there, so whoever must keep
+// away has to. A hostname is always definite.
+import { labels } from '../api/labels.ts';
+import { compileLabelSelector, type LabelSelector, type Selector } from '../kube/labels.ts';
+import type { LabelClass } from './batch.ts';
+import type { Namespace, PodAffinityTerm, Taint, Toleration } from './objects.ts';
+import { compatible, type Requirements } from './requirements.ts';
+import { untolerated } from './taints.ts';
+
+/** A topology key other than the hostname, with every value it can have. */
+export interface TopologyKey {
+  readonly index: number;
+  readonly key: string;
+  /** Sorted. */
+  readonly domains: readonly string[];
+  readonly indexOf: ReadonlyMap<string, number>;
+}
+
+/** Which pods a term means: those of some namespaces that a selector matches. */
+export interface Matcher {
+  /** Undefined: all namespaces. */
+  readonly namespaces: ReadonlySet<string> | undefined;
+  readonly selector: Selector;
+}
+
+/** Which nodes count for a spread constraint. */
+export interface NodeFilter {
+  readonly signature: string;
+  /** Alternatives; empty: every node. */
+  readonly terms: readonly Requirements[];
+  /** Undefined: taints do not matter. */
+  readonly tolerations: readonly Toleration[] | undefined;
+}
+
+export type GroupKind = 'definite' | 'possible' | 'owners';
+
+/** Pods that are counted together. */
+export interface Group {
+  readonly id: number;
+  readonly kind: GroupKind;
+  /** Undefined: the hostname. */
+  readonly key: TopologyKey | undefined;
+  /** All must match. */
+  readonly matchers: readonly Matcher[];
+  readonly filter: NodeFilter | undefined;
+  /** By domain. */
+  readonly counts: Float64Array;
+  /** By domain: 1 when the domain counts for this group; undefined when all do. */
+  readonly universe: Uint8Array | undefined;
+  /** By node slot. */
+  readonly hosts: Map<number, number>;
+  /** Pods counted anywhere, also on nodes whose domain is not decided. */
+  total: number;
+  /** New nodes, by index, that hold pods of the group and whose domain is not decided. */
+  readonly open: Set<number>;
+}
+
+export interface SpreadRule {
+  readonly group: Group;
+  readonly maxSkew: number;
+  readonly minDomains: number;
+  readonly self: number;
+}
+
+export interface AffinityRule {
+  readonly group: Group;
+  readonly self: boolean;
+}
+
+export interface AntiRule {
+  readonly group: Group;
+  /** False for a preference. */
+  readonly required: boolean;
+}
+
+/** What a pod asks of one topology key. */
+export interface KeyRules {
+  readonly key: TopologyKey;
+  readonly spreads: SpreadRule[];
+  readonly affinities: AffinityRule[];
+  readonly antis: AntiRule[];
+}
+
+/** Domains open to a pod, best first. */
+export interface Choice {
+  readonly key: TopologyKey;
+  readonly domains: readonly number[];
+  /** The pod settles on one of them; else any of them will do. */
+  readonly one: boolean;
+}
+
+/**
+ * The domains of a key that a pod may use now. `allowed[domain]` is 1 where the pod's own node selection admits it: only
+ * those count for the smallest count.
+ */
+export function chooseDomains(rules: KeyRules, allowed: Uint8Array): Choice {
+  let domains: number[] = [];
+  let one = false;
+  for (let d = 0; d < allowed.length; d++) if (allowed[d] === 1) domains.push(d);
+  for (const { group } of rules.antis) domains = domains.filter((d) => group.counts[d] === 0);
+  for (const { group, self } of rules.affinities) {
+    if (self && group.total === 0) one = true;
+    else domains = domains.filter((d) => group.counts[d]! > 0);
+  }
+  for (const rule of rules.spreads) {
+    const ceiling = rule.maxSkew + smallestCount(rule, allowed) - rule.self;
+    const { counts, universe } = rule.group;
+    domains = domains.filter((d) => counts[d]! <= ceiling && (universe === undefined || universe[d] === 1));
+    one = true;
+  }
+  if (rules.spreads.length > 0 && domains.length > 1) domains.sort((a, b) => compareCounts(rules.spreads, a, b));
+  return { key: rules.key, domains, one };
+}
+
+function smallestCount({ group, minDomains }: SpreadRule, allowed: Uint8Array): number {
+  const { counts, universe } = group;
+  let least = Number.POSITIVE_INFINITY;
+  let supported = 0;
+  for (let d = 0; d < counts.length; d++) {
+    if (allowed[d] === 0 || universe?.[d] === 0) continue;
+    supported++;
+    if (counts[d]! < least) least = counts[d]!;
+  }
+  return supported === 0 || supported < minDomains ? 0 : least;
+}
+
+function compareCounts(spreads: readonly SpreadRule[], a: number, b: number): number {
+  for (const { group } of spreads) if (group.counts[a] !== group.counts[b]) return group.counts[a]! - group.counts[b]!;
+  return a - b;
+}
+
+/** Whether a filter lets a node count. `mayBeUndefined`: labels that a node to be bought has without saying so. */
+export function passesFilter(
+  filter: NodeFilter | undefined,
+  node: Requirements,
+  taints: readonly Taint[],
+  mayBeUndefined?: ReadonlySet<string>,
+): boolean {
+  if (!filter) return true;
+  if (
+    filter.tolerations &&
+    untolerated(
+      taints.filter(({ effect }) => effect !== 'PreferNoSchedule'),
+      filter.tolerations,
+    )
+  )
+    return false;
+  return filter.terms.length === 0 || filter.terms.some((term) => compatible(node, term, mayBeUndefined));
+}
+
+/** Namespaces by their labels. Every namespace carries its name as a label. */
+export class Namespaces {
+  readonly #labels = new Map<string, Readonly<Record<string, string>>>();
+
+  constructor(given: readonly Namespace[] | undefined, used: Iterable<string>) {
+    for (const name of used) this.#labels.set(name, { 'kubernetes.io/metadata.name': name });
+    for (const { metadata } of given ?? []) {
+      const name = metadata.name ?? '';
+      this.#labels.set(name, { 'kubernetes.io/metadata.name': name, ...metadata.labels });
+    }
+  }
+
+  /** The namespaces a term looks at, for a pod in `own`; undefined for all. */
+  of(term: PodAffinityTerm, own: string): Set<string> | undefined {
+    const listed = term.namespaces ?? [];
+    const selector = term.namespaceSelector;
+    if (selector === undefined || selector === null) return new Set(listed.length > 0 ? listed : [own]);
+    const compiled = compileLabelSelector(selector);
+    if (compiled.requirements.length === 0) return undefined;
+    const all = new Set(listed);
+    for (const [name, own] of this.#labels) if (compiled.matches(own)) all.add(name);
+    return all;
+  }
+}
+
+/** The pods that a term of a pod with these labels means. */
+export function matcherOf(
+  selector: LabelSelector | null | undefined,
+  namespaces: ReadonlySet<string> | undefined,
+  own: LabelClass,
+  same: readonly string[] | undefined,
+  different: readonly string[] | undefined,
+): Matcher {
+  if (!selector || (!same?.length && !different?.length))
+    return { namespaces, selector: compileLabelSelector(selector) };
+  const expressions = [...(selector.matchExpressions ?? [])];
+  const add = (keys: readonly string[] | undefined, operator: string): void => {
+    for (const key of keys ?? []) {
+      const value = own.labels[key];
+      if (value !== undefined) expressions.push({ key, operator, values: [value] });
+    }
+  };
+  add(same, 'In');
+  add(different, 'NotIn');
+  return { namespaces, selector: compileLabelSelector({ ...selector, matchExpressions: expressions }) };
+}
+
+/** Whether all matchers mean pods with these labels. */
+export function selects(matchers: readonly Matcher[], pod: LabelClass): boolean {
+  for (const { namespaces, selector } of matchers) {
+    if (namespaces !== undefined && !namespaces.has(pod.namespace)) return false;
+    if (!selector.matches(pod.labels)) return false;
+  }
+  return true;
+}
+
+function matcherText({ namespaces, selector }: Matcher, selectsNothing: boolean): string {
+  const where = namespaces === undefined ? '*' : [...namespaces].sort().join(',');
+  return `${where}:${selectsNothing ? '-' : selector.toString()}`;
+}
+
+/** All groups of a pass: equal constraints share one. */
+export class Groups {
+  readonly all: Group[] = [];
+  readonly #ids = new Map<string, Group>();
+  readonly #byLabel = new Map<string, Map<string, Group[]>>();
+  readonly #unindexed: Group[] = [];
+
+  /** The group of these pods; `universe` is asked only when it is new. */
+  of(
+    kind: GroupKind,
+    key: TopologyKey | undefined,
+    matchers: readonly Matcher[],
+    filter: NodeFilter | undefined,
+    universe?: () => Uint8Array | undefined,
+  ): Group {
+    // On a hostname there is nothing undecided: both kinds of counts are one.
+    const counted = key === undefined && kind === 'possible' ? 'definite' : kind;
+    const texts = matchers.map((m) => matcherText(m, m.selector.requirements.length === 0 && !m.selector.matches({})));
+    const signature = `${counted}|${key?.key ?? labels.hostname}|${texts.sort().join('&')}|${filter?.signature ?? ''}`;
+    let group = this.#ids.get(signature);
+    if (!group) {
+      group = {
+        id: this.all.length,
+        kind: counted,
+        key,
+        matchers,
+        filter,
+        counts: new Float64Array(key?.domains.length ?? 0),
+        universe: universe?.(),
+        hosts: new Map(),
+        total: 0,
+        open: new Set(),
+      };
+      this.all.push(group);
+      this.#ids.set(signature, group);
+      this.#index(group);
+    }
+    return group;
+  }
+
+  // A selector that wants one value of one label is found through that label; most do.
+  #index(group: Group): void {
+    for (const { selector } of group.matchers) {
+      const exact = selector.requirements.find(({ operator, values }) => operator === 'In' && values.length === 1);
+      if (!exact) continue;
+      let values = this.#byLabel.get(exact.key);
+      if (!values) {
+        values = new Map();
+        this.#byLabel.set(exact.key, values);
+      }
+      const list = values.get(exact.values[0]!);
+      if (list) list.push(group);
+      else values.set(exact.values[0]!, [group]);
+      return;
+    }
+    this.#unindexed.push(group);
+  }
+
+  /** The groups that select pods with these labels, by id. */
+  selecting(pod: LabelClass): Group[] {
+    const found: Group[] = this.#unindexed.filter((group) => selects(group.matchers, pod));
+    for (const key in pod.labels) {
+      const list = this.#byLabel.get(key)?.get(pod.labels[key]!);
+      for (const group of list ?? []) if (selects(group.matchers, pod)) found.push(group);
+    }
+    return found.sort((a, b) => a.id - b.id);
+  }
+}

@@ -95,6 +95,12 @@ describe('ResourceClient', () => {
       query: { fieldManager: 'me', force: 'true' },
       body: { apiVersion: 'v1', kind: 'Pod' },
     });
+    await pods.apply(
+      { ...pod(), metadata: { name: 'web', namespace: 'shop', managedFields: [{}] } },
+      { fieldManager: 'me' },
+    );
+    expect(last().body).toMatchObject({ metadata: { name: 'web', namespace: 'shop' } });
+    expect(last().body).not.toHaveProperty('metadata.managedFields');
     await expect(pods.apply(pod())).rejects.toThrow('field manager');
   });
 

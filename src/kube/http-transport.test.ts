@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { type Credentials, HttpTransport, type HttpTransportOptions } from './http-transport.ts';
@@ -163,19 +163,17 @@ describe('requests', () => {
   });
 
   test('say when the connection broke or nothing came', async () => {
-    const { transport } = await serve(
-      (request, response) => {
-        if (request.url === '/cut') request.socket.destroy();
-        else if (request.url === '/half') {
-          response.writeHead(200, { 'content-type': 'application/json', 'content-length': '100' }).write('{"a":');
-          setImmediate(() => request.socket.destroy());
-        }
-      },
-      { requestTimeoutMs: 100 },
-    );
+    const { port, transport } = await serve((request, response) => {
+      if (request.url === '/cut') request.socket.destroy();
+      else if (request.url === '/half') {
+        response.writeHead(200, { 'content-type': 'application/json', 'content-length': '100' }).write('{"a":');
+        setImmediate(() => request.socket.destroy());
+      }
+    });
     await expect(transport.request({ method: 'GET', path: '/cut' })).rejects.toMatchObject({ failure: 'broken' });
     await expect(transport.request({ method: 'GET', path: '/half' })).rejects.toMatchObject({ failure: 'broken' });
-    await expect(transport.request({ method: 'GET', path: '/silent' })).rejects.toMatchObject({ failure: 'timeout' });
+    const impatient = transportTo(`http://127.0.0.1:${port}`, { requestTimeoutMs: 100 });
+    await expect(impatient.request({ method: 'GET', path: '/silent' })).rejects.toMatchObject({ failure: 'timeout' });
   });
 
   test('end when told to, before and during', async () => {
@@ -188,6 +186,25 @@ describe('requests', () => {
     await result;
     await expect(transport.request({ ...get, signal: stop.signal })).rejects.toThrow('enough');
     await expect(transport.watch({ ...get, signal: stop.signal })).rejects.toThrow('enough');
+  });
+
+  test('end when told to while the answer is under way, or the credentials are', async () => {
+    const { transport, port } = await serve((_, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' }).write('{"items":[');
+    });
+    const stop = new AbortController();
+    const half = transport.request({ ...get, signal: stop.signal });
+    const slow = transportTo(`http://127.0.0.1:${port}`, {
+      credentials: { current: () => new Promise(() => undefined), rejected: () => {} },
+    });
+    const waiting = slow.request({ ...get, signal: stop.signal });
+    const results = Promise.allSettled([half, waiting]);
+    await new Promise((resolve) => setImmediate(resolve));
+    stop.abort(new Error('enough'));
+    expect((await results).map((result) => result.status === 'rejected' && (result.reason as Error).message)).toEqual([
+      'enough',
+      'enough',
+    ]);
   });
 
   test('tell the credentials that they were rejected', async () => {
@@ -400,5 +417,82 @@ describe('TLS', () => {
     const host = server.replace('https://', '');
     expect(tunnels).toEqual([`${host} Basic ${Buffer.from('user:p@ss').toString('base64')}`]);
     expect(() => transportTo(server, { proxyUrl: 'gopher://x' })).toThrow('is not a proxy URL');
+  });
+
+  async function socksProxy(answer: { user?: string; reply?: number } = {}): Promise<{ url: string; asked: string[] }> {
+    const asked: string[] = [];
+    const serveOne = async (socket: Socket): Promise<void> => {
+      const next = async (): Promise<Buffer> => ((await once(socket, 'data')) as [Buffer])[0];
+      await next();
+      socket.write(Buffer.from([5, answer.user ? 2 : 0]));
+      if (answer.user) {
+        const login = await next();
+        const user = login.subarray(2, 2 + login[1]!).toString();
+        socket.write(Buffer.from([1, user === answer.user ? 0 : 1]));
+      }
+      const request = await next();
+      const isName = request[3] === 3;
+      const end = isName ? 5 + request[4]! : 8;
+      const host = isName ? request.subarray(5, end).toString() : request.subarray(4, end).join('.');
+      asked.push(`${host}:${request.readUInt16BE(end)}`);
+      if (answer.reply) return void socket.end(Buffer.from([5, answer.reply, 0, 1, 0, 0, 0, 0, 0, 0]));
+      const upstream = connect(request.readUInt16BE(end), host, () => {
+        // In two pieces: a reader must wait for the whole of it.
+        socket.write(Buffer.from([5, 0, 0, 1]));
+        setImmediate(() => {
+          socket.write(Buffer.from([0, 0, 0, 0, 0, 0]));
+          upstream.pipe(socket).pipe(upstream);
+        });
+      });
+      upstream.on('error', () => undefined);
+      socket.on('close', () => upstream.destroy());
+    };
+    const sockets = new Set<Socket>();
+    const proxy = createTcpServer((socket) => {
+      sockets.add(socket.on('error', () => undefined));
+      void serveOne(socket);
+    });
+    proxy.listen(0, '127.0.0.1');
+    await once(proxy, 'listening');
+    open.push(async () => {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => proxy.close(resolve));
+    });
+    return { url: `socks5://me:secret@127.0.0.1:${(proxy.address() as AddressInfo).port}`, asked };
+  }
+
+  test.each([{}, { user: 'me' }])('goes through a SOCKS5 proxy: %j', async (answer) => {
+    const server = await tlsServer({ ip: ['127.0.0.1'], dns: ['kubernetes'] });
+    const { url: proxyUrl, asked } = await socksProxy(answer);
+    expect((await transportTo(server, { ca: authority.ca, proxyUrl }).request(get)).status).toBe(200);
+    const local = server.replace('127.0.0.1', 'localhost');
+    const named = transportTo(local, { ca: authority.ca, proxyUrl, serverName: 'kubernetes' });
+    expect((await named.request(get)).status).toBe(200);
+    expect(asked).toEqual([server.replace('https://', ''), local.replace('https://', '')]);
+    await expect(transportTo(server, { proxyUrl }).request(get)).rejects.toMatchObject({ failure: 'untrusted' });
+  });
+
+  test('says what a SOCKS5 proxy says', async () => {
+    const server = await tlsServer();
+    const through = async (answer: { user?: string; reply?: number }) =>
+      transportTo(server, { ca: authority.ca, proxyUrl: (await socksProxy(answer)).url }).request(get);
+    await expect(through({ user: 'somebody else' })).rejects.toThrow('refused the user or the password');
+    await expect(through({ reply: 4 })).rejects.toThrow(/could not connect to 127\.0\.0\.1:\d+: host unreachable/);
+    await expect(through({ reply: 99 })).rejects.toMatchObject({
+      failure: 'refused',
+      message: expect.stringContaining('reply 99') as string,
+    });
+  });
+
+  test('finds damaged certificates at once', () => {
+    const server = 'https://127.0.0.1:1';
+    expect(() => transportTo(server, { ca: 'not a certificate' })).not.toThrow();
+    const { key } = authority.issue('x');
+    expect(() => transportTo(server, { certificate: { cert: 'damaged', key } })).toThrow(
+      'the certificate authority or the client certificate for https://127.0.0.1:1 cannot be used',
+    );
+    expect(() => transportTo(server, { certificate: { cert: authority.issue('y').cert, key } })).toThrow(
+      'cannot be used',
+    );
   });
 });

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // An API server over HTTP(S): keep-alive connections, TLS and proxies as a kubeconfig asks for them, watches as streams.
-import { type Dispatcher, Pool, ProxyAgent, Socks5ProxyAgent } from 'undici';
+import { createSecureContext } from 'node:tls';
+import { type Dispatcher, Pool, ProxyAgent } from 'undici';
 import { messageOf } from '../base/errors.ts';
 import { splitLines } from './line-splitter.ts';
 import type { WatchEvent } from './object.ts';
+import { socksConnector } from './socks-connector.ts';
 import type { Transport, TransportRequest, TransportResponse, WatchStream } from './transport.ts';
 import { TransportError, type TransportFailure } from './transport-error.ts';
 
@@ -58,7 +60,7 @@ export class HttpTransport implements Transport {
   readonly #prefix: string;
   #dispatchers: Dispatchers;
 
-  /** Throws when `server` or `proxyUrl` is no usable URL. */
+  /** Throws when `server` or `proxyUrl` is no usable URL, or a certificate is damaged. */
   constructor(options: HttpTransportOptions) {
     const url = parseServer(options.server);
     this.#options = options;
@@ -124,7 +126,7 @@ export class HttpTransport implements Transport {
     }
     if (request.body !== undefined) headers['content-type'] = request.contentType ?? 'application/json';
     if (credentials) {
-      const { authorization, certificate } = await credentials.current();
+      const { authorization, certificate } = await abortable(credentials.current(), request.signal);
       if (authorization) headers['authorization'] = authorization;
       if (certificate && !sameCertificate(certificate, this.#dispatchers.certificate)) this.#redial(certificate);
     }
@@ -196,7 +198,14 @@ export class HttpTransport implements Transport {
   }
 
   #dial(certificate: ClientCertificate | undefined): Dispatchers {
-    const { maxConnections = 64 } = this.#options;
+    const { ca, maxConnections = 64 } = this.#options;
+    try {
+      // Damaged certificates are found out now, and not by an obscure failure of every request.
+      createSecureContext({ ...(ca === undefined ? {} : { ca }), ...certificate });
+    } catch (error) {
+      const problem = `the certificate authority or the client certificate for ${this.#origin} cannot be used`;
+      throw new TransportError('untrusted', `${problem}: ${messageOf(error)}`, error);
+    }
     return { certificate, requests: this.#pool(certificate, maxConnections), watches: this.#pool(certificate, null) };
   }
 
@@ -223,7 +232,9 @@ export class HttpTransport implements Transport {
     };
     if (!proxyUrl) return new Pool(this.#origin, { ...options, connect: tls });
     const proxy = parseProxy(proxyUrl);
-    if (proxy.protocol.startsWith('socks')) return new Socks5ProxyAgent(proxy, { ...options, requestTls: tls });
+    if (proxy.protocol.startsWith('socks')) {
+      return new Pool(this.#origin, { ...options, connect: socksConnector(proxy, tls, connectTimeoutMs) });
+    }
     const { username, password } = proxy;
     const token = username
       ? `Basic ${Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64')}`
@@ -241,6 +252,17 @@ export class HttpTransport implements Transport {
       error,
     );
   }
+}
+
+/** `promise`, or the signal's reason when that comes first: a credential plugin may take its time. */
+function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return promise;
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(signal.reason as Error);
+    if (signal.aborted) onAbort();
+    signal.addEventListener('abort', onAbort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+  });
 }
 
 function parseServer(server: string): URL {

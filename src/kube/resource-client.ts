@@ -239,12 +239,18 @@ export class ResourceClient<T extends KubeObject> {
   async apply(object: T, options: ApplyOptions = {}): Promise<T> {
     const fieldManager = options.fieldManager ?? this.#client.fieldManager;
     if (!fieldManager) throw new KarpenterError('KRP_NO_FIELD_MANAGER', 'apply needs a field manager');
-    return this.patch(object.metadata.name ?? '', this.#typed(object), {
-      ...options,
-      fieldManager,
-      namespace: this.#namespaceOf(object, options),
-      type: 'application/apply-patch+yaml',
-    });
+    // The server refuses an object that says who owns what, such as one that was read from it.
+    const { managedFields: _, ...metadata } = object.metadata;
+    return this.patch(
+      object.metadata.name ?? '',
+      { ...this.#typed(object), metadata },
+      {
+        ...options,
+        fieldManager,
+        namespace: this.#namespaceOf(object, options),
+        type: 'application/apply-patch+yaml',
+      },
+    );
   }
 
   /** Deletes the object. Gives it as it stands when it lingers (grace, finalizers), else undefined. */

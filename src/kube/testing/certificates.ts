@@ -51,8 +51,8 @@ function certificate(subject: string, key: KeyObject, issuer: string, signer: Ke
   );
   const signature = sign('sha256', body, signer);
   const whole = sequence(body, algorithm, der(0x03, Buffer.concat([Buffer.from([0]), signature])));
-  const lines = whole.toString('base64').replace(/.{64}/g, '$&\n');
-  return `-----BEGIN CERTIFICATE-----\n${lines}\n-----END CERTIFICATE-----\n`;
+  const lines = whole.toString('base64').match(/.{1,64}/g) ?? [];
+  return `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`;
 }
 
 function commonName(name: string): Buffer {

@@ -53,17 +53,16 @@ const operators: Readonly<Record<string, (a: unknown, b: unknown) => unknown>> =
 
 /** Compiles one expression. Names that are neither variables nor types are refused here, as are unknown functions. */
 export class CelCompiler {
+  /** The variables that the expression mentions. */
+  readonly used: Set<string> = new Set<string>();
   readonly #scope: Map<string, number>;
+  readonly #variables: number;
   #slots: number;
 
   constructor(variables: readonly string[]) {
     this.#scope = new Map(variables.map((name, slot) => [name, slot]));
+    this.#variables = variables.length;
     this.#slots = variables.length;
-  }
-
-  /** How many slots a frame needs. */
-  get slots(): number {
-    return this.#slots;
   }
 
   compile(node: CelNode): Evaluate {
@@ -98,6 +97,7 @@ export class CelCompiler {
   #identifier(name: string): Evaluate {
     const slot = this.#scope.get(name);
     if (slot !== undefined) {
+      if (slot < this.#variables) this.used.add(name);
       return ({ slots }) => {
         const value = slots[slot];
         if (value === undefined) throw new CelError(`no such attribute(s): ${name}`);

@@ -54,7 +54,7 @@ function buildConverter(schema: CelInputSchema): Convert {
 function stringConverter(format: string | undefined): Convert {
   switch (format ?? '') {
     case 'date-time':
-      return onText((text) => new CelTimestamp(parseTimeNanos(text)));
+      return onText((text) => new CelTimestamp(parseTimeNanos(text.toUpperCase())));
     case 'date':
       return onText((text) => new CelTimestamp(parseTimeNanos(`${text}T00:00:00Z`)));
     case 'duration':
@@ -66,13 +66,14 @@ function stringConverter(format: string | undefined): Convert {
   }
 }
 
+/** What is no time stays the text it is: only a rule that looks at it fails. */
 function onText(convert: (text: string) => unknown): Convert {
   return (value) => {
     if (typeof value !== 'string') return value;
     try {
       return convert(value);
     } catch (error) {
-      if (error instanceof TimeError) throw new CelError(error.message);
+      if (error instanceof TimeError || error instanceof CelError) return value;
       throw error;
     }
   };

@@ -28,6 +28,8 @@ export interface CelOptions {
 /** A compiled expression. Safe to share and to evaluate any number of times. */
 export interface CelProgram {
   readonly expression: string;
+  /** Whether the expression mentions a variable. */
+  uses(variable: string): boolean;
   /** Evaluates with plain JSON for variables; the result is plain too (an int beyond the safe range is a bigint). Throws CelError. */
   evaluate(variables: Readonly<Record<string, unknown>>): unknown;
 }
@@ -40,7 +42,7 @@ const cache = new Map<string, Compiled>();
 
 interface Compiled {
   readonly evaluate: Evaluate;
-  readonly slots: number;
+  readonly used: ReadonlySet<string>;
 }
 
 /** Compiles an expression, or takes it from the cache. Throws CelError for what is not CEL or names what is not there. */
@@ -50,15 +52,26 @@ export function compileCel(expression: string, options: CelOptions = {}): CelPro
   const compiled = compiledFor(expression, names);
   return {
     expression,
+    uses: (variable) => compiled.used.has(variable),
     evaluate(variables) {
       const slots: unknown[] = [];
       for (const [slot, name] of names.entries()) {
         const value = Object.hasOwn(variables, name) ? variables[name] : undefined;
-        slots[slot] = schema !== undefined && (name === 'self' || name === 'oldSelf') ? celInput(value, schema) : value;
+        slots[slot] = schema !== undefined && (name === 'self' || name === 'oldSelf') ? input(value, schema) : value;
       }
       return toPlain(run(compiled, slots));
     },
   };
+}
+
+/** A value for a variable that may be missing (`optionalOldSelf`). */
+export function celOptional(value: unknown): unknown {
+  return value === undefined ? CelOptional.none : new CelOptional(value);
+}
+
+function input(value: unknown, schema: CelInputSchema): unknown {
+  if (!(value instanceof CelOptional)) return celInput(value, schema);
+  return value.hasValue ? new CelOptional(celInput(value.value, schema)) : value;
 }
 
 function compiledFor(expression: string, names: readonly string[]): Compiled {
@@ -67,7 +80,7 @@ function compiledFor(expression: string, names: readonly string[]): Compiled {
   if (known !== undefined) return known;
   const compiler = new CelCompiler(names);
   const evaluate = compiler.compile(parseCel(expression));
-  const compiled = { evaluate, slots: compiler.slots };
+  const compiled = { evaluate, used: compiler.used };
   if (cache.size >= maxCached) cache.clear();
   cache.set(key, compiled);
   return compiled;

@@ -47,10 +47,10 @@ export function formatFieldError(error: FieldError): string {
   return `${error.field}: ${fieldErrorBody(error)}`;
 }
 
-/** All of them in one sentence as the API server joins them: one as it is, several in brackets, repeated ones once. */
+/** All of them in one sentence as the API server joins them: one as it is, several in brackets, repeated ones once, none as nothing. */
 export function formatFieldErrors(errors: readonly FieldError[]): string {
   const messages = [...new Set(errors.map(formatFieldError))];
-  return messages.length === 1 ? (messages[0] ?? '') : `[${messages.join(', ')}]`;
+  return messages.length <= 1 ? (messages[0] ?? '') : `[${messages.join(', ')}]`;
 }
 
 function showValue(value: unknown): string {

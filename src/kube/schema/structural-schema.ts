@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The schema of a custom resource at work: defaults, pruning and validation as the API server does them.
+
+import type { FieldError, FieldErrorType } from './field-error.ts';
+import type { JsonSchema } from './json-schema.ts';
+import { SchemaNode } from './schema-node.ts';
+import { defaulted, pruned } from './shape.ts';
+import { validateListTypes } from './validate-lists.ts';
+import { validateRules } from './validate-rules.ts';
+import { validateValue } from './validate-value.ts';
+
+/** Errors after which the API server does not run rules: their values may not be what the rules expect. */
+const blocking: ReadonlySet<FieldErrorType> = new Set([
+  'Unsupported value',
+  'Required',
+  'Too long',
+  'Too many',
+  'Type',
+]);
+const notChecked =
+  'some validation rules were not checked because the object was invalid; correct the existing errors to complete validation';
+
+/** A structural schema, compiled once. Never changes the values it is given. */
+export class StructuralSchema {
+  /** What is wrong with the schema itself: patterns and rules that do not compile. */
+  readonly problems: readonly FieldError[];
+  readonly #root: SchemaNode;
+
+  constructor(schema: JsonSchema) {
+    const problems: FieldError[] = [];
+    this.#root = new SchemaNode(schema, problems);
+    this.problems = problems;
+  }
+
+  /** A copy with the defaults of the schema. */
+  default(value: unknown): unknown {
+    return defaulted(this.#root, value);
+  }
+
+  /** A copy without unknown fields, and their paths (`spec.foo[0].bar`). `apiVersion`, `kind` and `metadata` are always known. */
+  prune(value: unknown): { value: unknown; unknown: string[] } {
+    const unknown: string[] = [];
+    return { value: pruned(this.#root, value, true, '', unknown), unknown };
+  }
+
+  /**
+   * What is wrong with a value, in the API server's words and order of checks. With the value it replaces, transition rules run, and what
+   * did not change is not reported.
+   */
+  validate(value: unknown, oldValue?: unknown): FieldError[] {
+    const errors: FieldError[] = [];
+    const report = (error: FieldError): void => {
+      errors.push(error);
+    };
+    validateValue(this.#root, value, oldValue, '', report);
+    const before: FieldError[] = [];
+    if (oldValue !== undefined) validateListTypes(this.#root, oldValue, '', (error) => before.push(error));
+    if (before.length === 0) validateListTypes(this.#root, value, '', report);
+    if (!this.#root.hasRules) return errors;
+    if (errors.some(({ type }) => blocking.has(type))) {
+      report({ field: '<nil>', type: 'Invalid', value: null, detail: notChecked });
+    } else {
+      validateRules(this.#root, value, oldValue, '', report);
+    }
+    return errors;
+  }
+}

@@ -7,7 +7,13 @@ import { ApiError, isStatus, retryAfterOf } from './api-error.ts';
 import type { KubeObject, ResourceType, WatchEvent } from './object.ts';
 import { groupPath } from './paths.ts';
 import { ResourceClient } from './resource-client.ts';
-import { isWatchStream, type Transport, type TransportRequest, type TransportResponse } from './transport.ts';
+import {
+  isWatchStream,
+  type Transport,
+  type TransportRequest,
+  type TransportResponse,
+  type WatchStream,
+} from './transport.ts';
 import { TransportError } from './transport-error.ts';
 
 /** What a limiter must do: `TokenBucket` is one. */
@@ -105,15 +111,10 @@ export class KubeClient {
 
   /** Opens a watch. Throws as `request` does; it is not retried, that is the reflector's part. */
   async watch<T extends KubeObject>(request: TransportRequest, subject: RequestSubject = noSubject): Promise<Watch<T>> {
-    let refusal: TransportResponse | undefined;
-    const answer = await this.#reported(request, subject, async () => {
-      const opened = await this.transport.watch(request);
-      if (isWatchStream(opened)) return { status: 200, stream: opened };
-      refusal = opened;
-      return { status: opened.status, stream: undefined };
-    });
-    if (!answer.stream) throw ApiError.fromResponse(refusal!, request);
-    return typedWatch(answer.stream, request);
+    const statusOf = (answer: WatchStream | TransportResponse): number => (isWatchStream(answer) ? 200 : answer.status);
+    const answer = await this.#reported(request, subject, () => this.transport.watch(request), statusOf);
+    if (!isWatchStream(answer)) throw ApiError.fromResponse(answer, request);
+    return typedWatch(answer, request);
   }
 
   close(): Promise<void> {
@@ -125,7 +126,12 @@ export class KubeClient {
       let waitMs: number | undefined;
       let outcome: TransportResponse | Error;
       try {
-        outcome = await this.#reported(request, subject, () => this.transport.request(request));
+        outcome = await this.#reported(
+          request,
+          subject,
+          () => this.transport.request(request),
+          ({ status }) => status,
+        );
         waitMs = waitBeforeRetry(request, outcome);
       } catch (error) {
         outcome = error as Error;
@@ -140,19 +146,20 @@ export class KubeClient {
   }
 
   /** Waits for the limiter, sends, and reports how it went. */
-  async #reported<R extends { readonly status: number }>(
+  async #reported<R>(
     request: TransportRequest,
     subject: RequestSubject,
     send: () => Promise<R>,
+    statusOf: (answer: R) => number,
   ): Promise<R> {
     const asked = this.clock.monotonic();
     await this.#limiter?.take(request.signal);
     const started = this.clock.monotonic();
     let code = '<error>';
     try {
-      const response = await send();
-      code = String(response.status);
-      return response;
+      const answer = await send();
+      code = String(statusOf(answer));
+      return answer;
     } finally {
       this.#onRequest?.({
         ...subject,
@@ -182,10 +189,7 @@ function mayResend(request: TransportRequest, error: unknown): boolean {
   return failure === 'refused' || failure === 'broken';
 }
 
-function typedWatch<T extends KubeObject>(
-  stream: AsyncIterable<WatchEvent> & { close(): void },
-  request: TransportRequest,
-): Watch<T> {
+function typedWatch<T extends KubeObject>(stream: WatchStream, request: TransportRequest): Watch<T> {
   return {
     close: () => stream.close(),
     async *[Symbol.asyncIterator]() {

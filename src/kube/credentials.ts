@@ -2,7 +2,7 @@
 // Credentials that are renewed while we run: files that somebody rotates, and plugins that print tokens.
 import type { Clock } from '../base/clock.ts';
 import { KarpenterError, messageOf } from '../base/errors.ts';
-import type { ClientCertificate, Credentials } from './http-transport.ts';
+import type { Credential, Credentials } from './http-transport.ts';
 import { parseTime } from './time.ts';
 
 /** What credentials need of the machine. */
@@ -46,17 +46,17 @@ const pluginTimeoutMs = 60_000;
  * rejected them. A file that cannot be read any more leaves what was read last in force.
  */
 export class FileCredentials implements Credentials {
-  readonly #read: () => Awaited<ReturnType<Credentials['current']>>;
+  readonly #read: () => Credential;
   readonly #clock: Clock;
-  #last: Awaited<ReturnType<Credentials['current']>> | undefined;
+  #last: Credential | undefined;
   #readAt = 0;
 
-  constructor(read: () => Awaited<ReturnType<Credentials['current']>>, clock: Clock) {
+  constructor(read: () => Credential, clock: Clock) {
     this.#read = read;
     this.#clock = clock;
   }
 
-  async current(): ReturnType<Credentials['current']> {
+  async current(): Promise<Credential> {
     const now = this.#clock.monotonic();
     if (this.#last && now - this.#readAt < rereadMs) return this.#last;
     try {
@@ -68,14 +68,12 @@ export class FileCredentials implements Credentials {
     return this.#last;
   }
 
-  rejected(): void {
-    this.#readAt = Number.NEGATIVE_INFINITY;
+  rejected(used: Credential): void {
+    if (used === this.#last) this.#readAt = Number.NEGATIVE_INFINITY;
   }
 }
 
-interface ExecCredential {
-  readonly authorization?: string;
-  readonly certificate?: ClientCertificate;
+interface ExecCredential extends Credential {
   readonly expiresAt: number;
 }
 
@@ -96,15 +94,16 @@ export class ExecCredentials implements Credentials {
     this.#clock = clock;
   }
 
-  async current(): ReturnType<Credentials['current']> {
+  async current(): Promise<Credential> {
     if (this.#held && this.#clock.now() < this.#held.expiresAt) return this.#held;
     this.#running ??= this.#run().finally(() => (this.#running = undefined));
     this.#held = await this.#running;
     return this.#held;
   }
 
-  rejected(): void {
-    this.#held = undefined;
+  rejected(used: Credential): void {
+    // Many requests under way may be refused together; only the first of them makes the plugin run again.
+    if (used === this.#held) this.#held = undefined;
   }
 
   async #run(): Promise<ExecCredential> {

@@ -84,7 +84,7 @@ export class EventRecorder {
         this.#log.error('failed to take in event', { reason: event.reason, error: messageOf(error) });
       }
     }
-    if (this.#queue.length > 0) this.#sending ??= this.#sendAll().finally(() => (this.#sending = undefined));
+    if (this.#queue.length > 0) this.#sending ??= this.#sendAll();
   }
 
   /** Resolves when everything taken in so far was sent or given up. */
@@ -163,6 +163,8 @@ export class EventRecorder {
     // One turn later, so that whoever publishes many at once is done first.
     await Promise.resolve();
     for (let event = this.#queue.shift(); event; event = this.#queue.shift()) await this.#send(event);
+    // Together with the look at the empty queue: what is published from here on starts anew.
+    this.#sending = undefined;
     if (this.#dropped > 0) this.#log.warn('dropped events, too many at once', { dropped: this.#dropped });
     this.#dropped = 0;
   }

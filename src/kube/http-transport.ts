@@ -15,12 +15,18 @@ export interface ClientCertificate {
   readonly key: string;
 }
 
+/** Who we are in one request. */
+export interface Credential {
+  readonly authorization?: string;
+  readonly certificate?: ClientCertificate;
+}
+
 /** Who we are to the server, as of now: tokens and certificates that are renewed come from here. */
 export interface Credentials {
   /** Called before every request, so implementations cache. Throws when no credentials can be had. */
-  current(): Promise<{ readonly authorization?: string; readonly certificate?: ClientCertificate }>;
-  /** The server answered 401: what `current` gave is not good any more. */
-  rejected(): void;
+  current(): Promise<Credential>;
+  /** The server answered 401 to what `current` gave as `used`; by now it may have been renewed. */
+  rejected(used: Credential): void;
 }
 
 /** How to reach one API server. */
@@ -53,6 +59,12 @@ interface Dispatchers {
   readonly watches: Dispatcher;
 }
 
+interface Prepared {
+  readonly dispatchers: Dispatchers;
+  readonly headers: Record<string, string | string[]>;
+  readonly credential: Credential;
+}
+
 /** Speaks to one API server. HTTP/1.1: a broken connection then costs one watch and not all of them. */
 export class HttpTransport implements Transport {
   readonly #options: HttpTransportOptions;
@@ -72,12 +84,12 @@ export class HttpTransport implements Transport {
   async request(request: TransportRequest): Promise<TransportResponse> {
     const { signal } = request;
     try {
-      const { dispatchers, headers } = await this.#prepare(request);
+      const { dispatchers, headers, credential } = await this.#prepare(request);
       const answer = await dispatchers.requests.request({
         ...this.#message(request, headers),
         signal: signal ?? null,
       });
-      return await this.#response(answer);
+      return await this.#response(answer, credential);
     } catch (error) {
       throw this.#failure(error, signal);
     }
@@ -90,7 +102,7 @@ export class HttpTransport implements Transport {
     try {
       signal?.throwIfAborted();
       signal?.addEventListener('abort', onAbort, { once: true });
-      const { dispatchers, headers } = await this.#prepare(request);
+      const { dispatchers, headers, credential } = await this.#prepare(request);
       const answer = await dispatchers.watches.request({
         ...this.#message({ ...request, query: { ...request.query, watch: 'true' } }, headers),
         bodyTimeout: this.#idleLimit(request),
@@ -98,7 +110,7 @@ export class HttpTransport implements Transport {
       });
       if (answer.statusCode !== 200) {
         signal?.removeEventListener('abort', onAbort);
-        return await this.#response(answer);
+        return await this.#response(answer, credential);
       }
       return this.#stream(answer.body, stop, () => signal?.removeEventListener('abort', onAbort), signal);
     } catch (error) {
@@ -113,9 +125,7 @@ export class HttpTransport implements Transport {
   }
 
   /** The headers and connections for a request: a renewed client certificate needs new connections. */
-  async #prepare(
-    request: TransportRequest,
-  ): Promise<{ dispatchers: Dispatchers; headers: Record<string, string | string[]> }> {
+  async #prepare(request: TransportRequest): Promise<Prepared> {
     const { credentials, userAgent } = this.#options;
     const headers: Record<string, string | string[]> = {
       accept: request.accept ?? 'application/json',
@@ -125,12 +135,11 @@ export class HttpTransport implements Transport {
       headers[name] = typeof value === 'string' ? value : [...value];
     }
     if (request.body !== undefined) headers['content-type'] = request.contentType ?? 'application/json';
-    if (credentials) {
-      const { authorization, certificate } = await abortable(credentials.current(), request.signal);
-      if (authorization) headers['authorization'] = authorization;
-      if (certificate && !sameCertificate(certificate, this.#dispatchers.certificate)) this.#redial(certificate);
-    }
-    return { dispatchers: this.#dispatchers, headers };
+    const credential = credentials ? await abortable(credentials.current(), request.signal) : {};
+    const { authorization, certificate } = credential;
+    if (authorization) headers['authorization'] = authorization;
+    if (certificate && !sameCertificate(certificate, this.#dispatchers.certificate)) this.#redial(certificate);
+    return { dispatchers: this.#dispatchers, headers, credential };
   }
 
   #message(request: TransportRequest, headers: Record<string, string | string[]>): Dispatcher.RequestOptions {
@@ -144,11 +153,11 @@ export class HttpTransport implements Transport {
     };
   }
 
-  async #response(answer: Dispatcher.ResponseData): Promise<TransportResponse> {
+  async #response(answer: Dispatcher.ResponseData, credential: Credential): Promise<TransportResponse> {
     const { statusCode: status } = answer;
     const headers = flat(answer.headers);
     const text = await answer.body.text();
-    if (status === 401) this.#options.credentials?.rejected();
+    if (status === 401) this.#options.credentials?.rejected(credential);
     return { status, headers, body: parseBody(text, status, headers['content-type'] ?? '') };
   }
 

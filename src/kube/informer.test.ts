@@ -336,6 +336,16 @@ describe('Informer', () => {
     await world.informer.waitForSync(new AbortController().signal);
   });
 
+  test('waiting for the first list ends when the informer does', async () => {
+    const world = setup();
+    world.api.answer = () => failure(500, 'InternalError');
+    await world.start();
+    const waiting = expect(world.informer.waitForSync()).rejects.toThrow('stopped before its first list');
+    world.stop.abort();
+    await waiting;
+    await expect(world.informer.waitForSync(new AbortController().signal)).rejects.toThrow('stopped before');
+  });
+
   test('stops when told to, and closes its watch', async () => {
     const world = setup();
     await world.start();

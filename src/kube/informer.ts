@@ -66,10 +66,16 @@ export class Informer<T extends KubeObject> {
   start(signal: AbortSignal): void {
     const { client, type, namespace, labelSelector, fieldSelector, tolerateMissing } = this.#options;
     const { clock = new RealClock(), random = new SystemRandom() } = this.#options;
-    this.#running ??= new Reflector<T>(
+    if (this.#running) return;
+    const reflector = new Reflector<T>(
       { client, type, namespace, labelSelector, fieldSelector, tolerateMissing, clock, random, log: this.#log },
       { replace: (items) => this.#replace(items), apply: (event) => this.#apply(event) },
-    ).run(signal);
+    );
+    // Whoever waits for the first list must not wait for ever. Nobody has to wait, though.
+    this.#synced.promise.catch(() => undefined);
+    this.#running = reflector
+      .run(signal)
+      .then(() => this.#synced.reject(new Error(`the informer of ${this.type.kind} stopped before its first list`)));
   }
 
   /** Resolves once it has stopped after its signal aborted. */
@@ -82,17 +88,14 @@ export class Informer<T extends KubeObject> {
     return this.#hasSynced;
   }
 
-  /** Resolves when `hasSynced`; rejects with the signal's reason when it aborts first. */
+  /** Resolves when `hasSynced`; rejects when the informer stops or, with its reason, the signal aborts first. */
   waitForSync(signal?: AbortSignal): Promise<void> {
     if (this.#hasSynced || !signal) return this.#synced.promise;
     return new Promise((resolve, reject) => {
       const onAbort = (): void => reject(signal.reason as Error);
       if (signal.aborted) return onAbort();
       signal.addEventListener('abort', onAbort, { once: true });
-      void this.#synced.promise.then(() => {
-        signal.removeEventListener('abort', onAbort);
-        resolve();
-      });
+      this.#synced.promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
     });
   }
 

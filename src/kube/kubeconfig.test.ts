@@ -100,7 +100,7 @@ describe('finding the kubeconfig', () => {
     await world.clock.step(60_000);
     expect(await found.credentials!.current()).toEqual({ authorization: 'Bearer second' });
     world.files['/var/run/secrets/kubernetes.io/serviceaccount/token'] = 'third';
-    found.credentials!.rejected();
+    found.credentials!.rejected(await found.credentials!.current());
     expect(await found.credentials!.current()).toEqual({ authorization: 'Bearer third' });
     delete world.files['/var/run/secrets/kubernetes.io/serviceaccount/token'];
     await world.clock.step(60_000);
@@ -379,8 +379,14 @@ describe('credential plugins', () => {
     await world.clock.step(1000);
     expect(await credentials.current()).toMatchObject({ authorization: 'Bearer t2' });
     world.plugin = () => credential({ token: 'fresh' });
-    credentials.rejected();
+    const stale = await credentials.current();
+    credentials.rejected(stale);
     expect(await credentials.current()).toMatchObject({ authorization: 'Bearer fresh' });
+    // Requests that were under way with the old one are refused later: no reason to run again.
+    const { length } = world.runs;
+    credentials.rejected(stale);
+    await credentials.current();
+    expect(world.runs.length).toBe(length);
   });
 
   test('gives certificates as well', async () => {

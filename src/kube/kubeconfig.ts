@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 import type { Clock } from '../base/clock.ts';
 import { KarpenterError, messageOf } from '../base/errors.ts';
 import { type CredentialIo, ExecCredentials, type ExecPlugin, FileCredentials } from './credentials.ts';
-import type { ClientCertificate, Credentials, HttpTransportOptions } from './http-transport.ts';
+import type { ClientCertificate, Credential, Credentials, HttpTransportOptions } from './http-transport.ts';
 import { proxyFromEnvironment } from './proxy-env.ts';
 
 /** How to reach a cluster, and where it was written down. */
@@ -247,7 +247,7 @@ function credentialsOf(
       : undefined;
   const certificateFile = fields['client-certificate-data'] ? undefined : text(fields, 'client-certificate');
   if (!tokenFile && !certificateFile) return fixed ? { credentials: fixedCredentials(fixed) } : {};
-  const read = (): { authorization?: string; certificate?: ClientCertificate } => {
+  const read = (): Credential => {
     const authorization = tokenFile ? bearerFrom(io, tokenFile, fixed, where) : fixed;
     return {
       ...(authorization ? { authorization } : {}),

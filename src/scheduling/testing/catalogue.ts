@@ -185,6 +185,14 @@ export class Pool {
     );
   }
 
+  /** Every value of a label that the template or a type names. */
+  namedValues(key: string): Set<string> {
+    const all = new Set(this.template.get(key)?.members());
+    for (const type of this.types.values())
+      for (const e of type.requirements) if (this.normal(e).key === key) for (const v of e.values ?? []) all.add(v);
+    return all;
+  }
+
   /** Whether a claim's own list of requirements stays within what the pool allows. */
   permits(requirements: readonly Expression[]): string[] {
     const found: string[] = [];

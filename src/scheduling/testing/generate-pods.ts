@@ -33,14 +33,14 @@ export interface Vocabulary {
 export function podSpec(c: Chooser, words: Vocabulary, options: { readonly bound?: boolean } = {}): PodSpec {
   const affinity = makeAffinity(c);
   const tolerations = makeTolerations(c);
-  const spread = chance(c, 30) ? Array.from({ length: 1 + c.int(2) }, () => makeSpread(c)) : [];
+  const spread = chance(c, 28) ? Array.from({ length: 1 + c.int(2) }, () => makeSpread(c)) : [];
   const volumes =
     words.claims.length > 0 && chance(c, 40)
       ? [{ name: 'data', persistentVolumeClaim: { claimName: pick(c, words.claims) } }]
       : [];
   const spec: PodSpec = {
     ...makeContainers(c, options.bound ?? false),
-    ...(chance(c, 25) ? { nodeSelector: makeNodeSelector(c, words) } : {}),
+    ...(chance(c, 14) ? { nodeSelector: makeNodeSelector(c, words) } : {}),
     ...(Object.keys(affinity).length > 0 ? { affinity } : {}),
     ...(tolerations.length > 0 ? { tolerations } : {}),
     ...(spread.length > 0 ? { topologySpreadConstraints: spread } : {}),
@@ -51,10 +51,10 @@ export function podSpec(c: Chooser, words: Vocabulary, options: { readonly bound
 
 function makeRequests(c: Chooser): ResourceList {
   return {
-    cpu: pick(c, ['100m', '500m', '1', '250m', '1500m', '2', '3', '7']),
-    memory: pick(c, ['128Mi', '512Mi', '1Gi', '256Mi', '2Gi', '3000Mi', '6Gi']),
-    ...(chance(c, 6) ? { 'example.com/gpu': '1' } : {}),
-    ...(chance(c, 3) ? { 'example.com/fast': '1' } : {}),
+    cpu: pick(c, ['100m', '500m', '1', '250m', '200m', '1500m', '400m', '2', '300m', '3', '600m', '7']),
+    memory: pick(c, ['128Mi', '512Mi', '1Gi', '256Mi', '200Mi', '700Mi', '2Gi', '3000Mi', '400Mi', '6Gi']),
+    ...(chance(c, 4) ? { 'example.com/gpu': '1' } : {}),
+    ...(chance(c, 2) ? { 'example.com/fast': '1' } : {}),
     ...(chance(c, 5) ? { 'ephemeral-storage': '5Gi' } : {}),
   };
 }
@@ -177,7 +177,7 @@ function makeTermOfPods(c: Chooser): PodAffinityTerm {
 
 function makeAffinity(c: Chooser): Affinity {
   const affinity: { -readonly [K in keyof Affinity]: Affinity[K] } = {};
-  const terms = chance(c, 20) ? Array.from({ length: 1 + c.int(3) }, () => makeTerm(c)) : [];
+  const terms = chance(c, 14) ? Array.from({ length: 1 + c.int(3) }, () => makeTerm(c)) : [];
   const preferred = chance(c, 15)
     ? Array.from({ length: 1 + c.int(2) }, () => ({ weight: 1 + c.int(3), preference: makeTerm(c) }))
     : [];
@@ -186,8 +186,8 @@ function makeAffinity(c: Chooser): Affinity {
       ...(terms.length > 0 ? { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: terms } } : {}),
       ...(preferred.length > 0 ? { preferredDuringSchedulingIgnoredDuringExecution: preferred } : {}),
     };
-  const together = makePodRules(c, 12);
-  const apart = makePodRules(c, 18);
+  const together = makePodRules(c, 9);
+  const apart = makePodRules(c, 14);
   if (together) affinity.podAffinity = together;
   if (apart) affinity.podAntiAffinity = apart;
   return affinity;

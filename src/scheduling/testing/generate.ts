@@ -109,7 +109,7 @@ function makePool(c: Chooser, name: string, cloud: 'a' | 'b'): NodePool {
   if (chance(c, 15)) limits['cpu'] = pick(c, ['64', '16', '8', '4']);
   if (chance(c, 8)) limits['memory'] = pick(c, ['64Gi', '16Gi', '8Gi']);
   if (chance(c, 15)) limits['nodes'] = pick(c, ['5', '3', '2', '1', '0']);
-  const taints = [...(chance(c, 15) ? [teamTaint] : []), ...(chance(c, 12) ? [softTaint] : [])];
+  const taints = [...(chance(c, 12) ? [teamTaint] : []), ...(chance(c, 12) ? [softTaint] : [])];
   return nodePool(name, {
     ...(chance(c, 40) ? { weight: 1 + c.int(3) } : {}),
     ...(Object.keys(limits).length > 0 ? { limits } : {}),

@@ -40,7 +40,7 @@ function placeFor(
   left: ReadonlyMap<string, Amounts | undefined>,
 ): string | undefined {
   for (const spot of world.spots.values())
-    if (!spot.existing.leaving && world.check(pod, spot).length === 0) return spot.id;
+    if (!spot.existing.leaving && world.check(pod, spot, true).length === 0) return spot.id;
   for (let i = 0; i < claims.length; i++) {
     const spot = spots[i];
     if (!spot) continue;
@@ -61,7 +61,7 @@ function placeFor(
     for (const candidate of narrowed) {
       if (load.ports.length > 0 && conflicts(world, pod, spot)) continue;
       // Topology looks at the narrower node, ports and load at the one that has the pods.
-      if (world.check(pod, candidate).length === 0) return candidate.id;
+      if (world.check(pod, candidate, true).length === 0) return candidate.id;
     }
   }
   for (const pool of world.pools.values()) {
@@ -78,7 +78,7 @@ function placeFor(
       [],
       `a new machine of ${pool.name}`,
     );
-    for (const candidate of fresh) if (world.check(pod, candidate).length === 0) return candidate.id;
+    for (const candidate of fresh) if (world.check(pod, candidate, true).length === 0) return candidate.id;
   }
   return undefined;
 }

@@ -156,6 +156,8 @@ function checkClaim(
     const type = pool.types.get(name);
     const launches = pool.launches(claim.requirements, [name], held);
     if (!type) report('instance-types', `${at}: ${name} is not sold to it`);
+    // A claim that holds reservations keeps its other types where minValues asks for a choice.
+    else if (launches.length === 0 && held.size > 0 && pool.minValues.size > 0) continue;
     else if (launches.length === 0)
       report('offering', `${at}: ${name} has no available offering within ${describe(claim)}`);
     else report('resources', `${at}: ${name} does not fit: ${whyNot(launches, pool, requests, ports)}`);

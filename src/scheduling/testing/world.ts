@@ -216,8 +216,12 @@ export class World {
     for (const tally of this.#tallies.values()) if (tally.topologyKey === key) tally.settle(spot);
   }
 
-  /** Everything that is wrong with this pod on this spot now. Room on new machines is checked once, at the end. */
-  check(pod: Pod, spot: Spot): Violation[] {
+  /**
+   * Everything that is wrong with this pod on this spot now. Room on new machines is checked once, at the end.
+   * Where it is not known what a later rule will see (nodes whose domain is open, domains that no node is in yet), doubt
+   * speaks for the placement; when `doubting`, against it: then an empty list means that the place is plain to see.
+   */
+  check(pod: Pod, spot: Spot, doubting = false): Violation[] {
     const found: Violation[] = [];
     const name = podKey(pod);
     const report = (rule: string, detail: string) => found.push({ rule, pod: name, detail: `${detail} (${spot.id})` });
@@ -245,8 +249,8 @@ export class World {
       );
     }
     this.#checkNodeLocal(pod, spot, report);
-    this.#checkSpread(pod, spot, report);
-    this.#checkAffinity(pod, spot, report);
+    this.#checkSpread(pod, spot, report, doubting);
+    this.#checkAffinity(pod, spot, report, doubting);
     this.#checkAntiAffinity(pod, spot, report);
     return found;
   }
@@ -274,7 +278,7 @@ export class World {
   }
 
   /** The domains that count for the smallest number of a spread constraint, besides those of nodes. */
-  #universe(pod: Pod, constraint: TopologySpreadConstraint, term: number): Set<string> {
+  #universe(pod: Pod, constraint: TopologySpreadConstraint, term: number, doubting: boolean): Set<string> {
     const key = constraint.topologyKey;
     const honourAffinity = (constraint.nodeAffinityPolicy ?? 'Honor') === 'Honor';
     const honourTaints = constraint.nodeTaintsPolicy === 'Honor';
@@ -282,25 +286,29 @@ export class World {
       !honourTaints || taints.every((t) => tolerates(pod.spec.tolerations, t) || t.effect === 'PreferNoSchedule');
     const domains = new Set<string>();
     for (const template of this.#templates) {
-      if (!hard(template.taints)) continue;
+      if (!doubting && !hard(template.taints)) continue;
       const wanted = template.terms(pod.spec)[term] ?? [];
       const allowed = merged(wanted).get(key) ?? Values.all;
       for (const launch of template.launches) {
-        if (honourAffinity && !possiblyMatches([wanted], lookup(launch.labels))) continue;
+        if (!doubting && honourAffinity && !possiblyMatches([wanted], lookup(launch.labels))) continue;
         for (const d of launch.labels.get(key)?.values.members() ?? []) if (allowed.has(d)) domains.add(d);
       }
+      // Upstream counts what a pool or type names, whether or not it can be bought.
+      if (doubting) for (const d of template.pool.namedValues(key)) if (allowed.has(d)) domains.add(d);
     }
     for (const spot of this.spots.values()) {
-      if (!spot.existing.joined || spot.existing.leaving || !hard(spot.taints)) continue;
       const terms = spot.terms(pod.spec);
-      if (honourAffinity && !spot.satisfies([terms[term] ?? []])) continue;
+      if (!doubting) {
+        if (!spot.existing.joined || spot.existing.leaving || !hard(spot.taints)) continue;
+        if (honourAffinity && !spot.satisfies([terms[term] ?? []])) continue;
+      }
       const allowed = merged(terms[term] ?? []).get(key) ?? Values.all;
       for (const d of spot.domains(key)) if (allowed.has(d)) domains.add(d);
     }
     return domains;
   }
 
-  #checkSpread(pod: Pod, spot: Spot, report: (rule: string, detail: string) => void): void {
+  #checkSpread(pod: Pod, spot: Spot, report: (rule: string, detail: string) => void, doubting: boolean): void {
     for (const { constraint, tally, audience } of this.#rulesOf(pod).spread) {
       const key = constraint.topologyKey;
       const domains = spot.domains(key);
@@ -311,8 +319,13 @@ export class World {
       const self = audience.picks(pod) ? 1 : 0;
       for (const domain of domains) {
         // Pods that wait on this very node become known with this step.
-        const here = (tally.certain.get(domain) ?? 0) + (domains.length === 1 ? this.#waiting(tally, spot) : 0);
-        const least = key === hostnameLabel ? 0 : this.#least(pod, constraint, tally, domain, here, spot);
+        const waiting = doubting
+          ? (tally.open.get(domain) ?? 0)
+          : domains.length === 1
+            ? this.#waiting(tally, spot)
+            : 0;
+        const here = (tally.certain.get(domain) ?? 0) + waiting;
+        const least = key === hostnameLabel ? 0 : this.#least(pod, constraint, tally, domain, here, spot, doubting);
         if (here + self - least > constraint.maxSkew)
           report(
             'spread',
@@ -326,7 +339,7 @@ export class World {
     return tally.isSettled(spot) ? 0 : tally.on(spot);
   }
 
-  /** The largest value that the smallest count of any eligible domain may have had: doubt speaks for the solver. */
+  /** The smallest count of any eligible domain: at its most, where there is doubt, or at its least when doubting. */
   #least(
     pod: Pod,
     constraint: TopologySpreadConstraint,
@@ -334,24 +347,25 @@ export class World {
     domain: string,
     here: number,
     spot: Spot,
+    doubting: boolean,
   ): number {
     const terms = Math.max(1, spot.terms(pod.spec).length);
-    let best = 0;
+    const found: number[] = [];
     for (let term = 0; term < terms; term++) {
-      const eligible = this.#universe(pod, constraint, term);
+      const eligible = this.#universe(pod, constraint, term, doubting);
       eligible.add(domain);
-      if (constraint.minDomains !== undefined && eligible.size < constraint.minDomains) continue;
       let least = Number.POSITIVE_INFINITY;
       for (const d of eligible) {
-        const count = d === domain ? here : (tally.certain.get(d) ?? 0) + (tally.open.get(d) ?? 0);
-        least = Math.min(least, count);
+        const open = doubting ? 0 : (tally.open.get(d) ?? 0);
+        least = Math.min(least, d === domain ? here : (tally.certain.get(d) ?? 0) + open);
       }
-      best = Math.max(best, least);
+      const tooFew = constraint.minDomains !== undefined && (doubting || eligible.size < constraint.minDomains);
+      found.push(tooFew ? 0 : least);
     }
-    return best;
+    return doubting ? Math.min(...found) : Math.max(...found);
   }
 
-  #checkAffinity(pod: Pod, spot: Spot, report: (rule: string, detail: string) => void): void {
+  #checkAffinity(pod: Pod, spot: Spot, report: (rule: string, detail: string) => void, doubting: boolean): void {
     const { affinity, affinityAudience } = this.#rulesOf(pod);
     if (!affinityAudience) return;
     const nowhere = affinity.every((t) => t.total === 0);
@@ -362,7 +376,8 @@ export class World {
         continue;
       }
       if (tally.on(spot) > 0) continue;
-      const alone = domains.filter((d) => (tally.certain.get(d) ?? 0) + (tally.open.get(d) ?? 0) === 0);
+      const there = (d: string) => (tally.certain.get(d) ?? 0) + (doubting ? 0 : (tally.open.get(d) ?? 0));
+      const alone = domains.filter((d) => there(d) === 0);
       if (alone.length === 0 || (nowhere && affinityAudience.picks(pod))) continue;
       report(
         'affinity',

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random problems over the whole feature list: no result breaks a rule, none depends on anything but the problem.
+// `npm test` tries a sample; CI sets KARPENTER_PROBLEMS to the full number.
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { deepFreeze } from '../../base/freeze.ts';
+import { SeededRandom } from '../../base/random.ts';
+import type { Problem } from '../problem.ts';
+import { solve } from '../solve.ts';
+import { arbitrary } from './chooser.ts';
+import { generateProblem } from './generate.ts';
+import { reduceProblem } from './reduce.ts';
+import { shuffledKeys } from './shuffle.ts';
+import { validate } from './validator.ts';
+
+const problems = Number(process.env['KARPENTER_PROBLEMS'] ?? 1500);
+const batches = 10;
+
+/** What is wrong with the solver's answer to this problem, as text; undefined when nothing is. */
+function complaint(problem: Problem): string | undefined {
+  const result = solve(deepFreeze(problem));
+  const { violations, missed } = validate(problem, result, { missed: true });
+  if (violations.length > 0) return violations.map((v) => `${v.rule}: ${v.pod ?? ''} ${v.detail}`).join('\n');
+  if (missed.length > 0) return missed.map((m) => `missed: ${m.pod} would fit on ${m.place}`).join('\n');
+  const bytes = JSON.stringify(result);
+  if (JSON.stringify(solve(problem)) !== bytes) return 'a second run gave another result';
+  return undefined;
+}
+
+/** Fails with the smallest problem that still shows the same kind of complaint. */
+function mustBeFlawless(problem: Problem, name: string): void {
+  const found = complaint(problem);
+  if (found === undefined) return;
+  const kind = found.split(':')[0];
+  const small = reduceProblem(problem, (p) => complaint(p)?.split(':')[0] === kind);
+  expect.fail(`${name}\n${complaint(small)}\n${JSON.stringify(small)}`);
+}
+
+describe('a random problem', () => {
+  const share = Math.ceil(problems / batches);
+  test.each(Array.from({ length: batches }, (_, i) => i * share + 1))(
+    'from seeds %i and on gets a result that breaks no rule and misses no pod',
+    (first) => {
+      for (let seed = first; seed < first + share; seed++)
+        mustBeFlawless(generateProblem(new SeededRandom(seed)), `seed ${seed}`);
+    },
+    600_000,
+  );
+
+  test('of any shape that fast-check thinks of gets one too', () => {
+    fc.assert(
+      fc.property(arbitrary(generateProblem), (problem) => {
+        const found = complaint(problem);
+        if (found !== undefined) throw new Error(found);
+      }),
+      { numRuns: Math.ceil(problems / 5), seed: 1 },
+    );
+  }, 600_000);
+
+  test('gets the same bytes whatever the order of the keys in its objects', () => {
+    const random = new SeededRandom(7);
+    for (let seed = 1; seed <= Math.ceil(problems / 10); seed++) {
+      const problem = generateProblem(new SeededRandom(seed));
+      const plain = JSON.stringify(solve(problem));
+      expect(JSON.stringify(solve(shuffledKeys(problem, random))), `seed ${seed}`).toBe(plain);
+    }
+  }, 600_000);
+
+  test('larger ones too', () => {
+    for (let seed = 1; seed <= Math.ceil(problems / 50); seed++) {
+      const random = new SeededRandom(1_000_000 + seed);
+      mustBeFlawless(
+        generateProblem(random, { workloads: 12, replicas: 25, types: 20, nodes: 12 }),
+        `large problem, seed ${1_000_000 + seed}`,
+      );
+    }
+  }, 600_000);
+});

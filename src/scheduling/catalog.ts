@@ -7,7 +7,7 @@ import type { HostPort } from './host-ports.ts';
 import { portsConflict } from './host-ports.ts';
 import type { RequirementSpace, SetId } from './requirement-space.ts';
 import type { Requirement, Requirements } from './requirements.ts';
-import { compatible } from './requirements.ts';
+import { compatible, contentWithout } from './requirements.ts';
 
 export interface CatalogOffering {
   readonly requirements: Requirements;
@@ -238,7 +238,7 @@ export class Catalog {
         const text = own.signature;
         let bit = known.get(text);
         if (bit === undefined) {
-          const both = own.intersects(requirement) || (negative(own) && negative(requirement));
+          const both = own.intersects(requirement) || (contentWithout(own) && contentWithout(requirement));
           bit = both ? 1 : 0;
           known.set(text, bit);
         }
@@ -334,9 +334,4 @@ export class Catalog {
     for (const row of view.rows) if (this.fitsRow(row, total)) found.push(row);
     return found;
   }
-}
-
-function negative(requirement: Requirement): boolean {
-  const { operator } = requirement;
-  return operator === 'NotIn' || operator === 'DoesNotExist';
 }

@@ -9,7 +9,7 @@ import { truncate } from './min-values.ts';
 import type { RequirementSpec } from './objects.ts';
 import { addTo } from './pod-resources.ts';
 import type { NewNodeClaim } from './problem.ts';
-import { Requirement, type Requirements } from './requirements.ts';
+import { mergeRequirements, Requirement, type Requirements } from './requirements.ts';
 import { lifecycleKeys, reservationKeyOf } from './templates.ts';
 import type { World } from './world.ts';
 
@@ -68,7 +68,7 @@ export class Finalizer {
     const most = this.#world.problem.settings?.maxInstanceTypes ?? defaultMaxTypes;
     const kept = types.length > most ? truncate(catalog, types, most, set) : types;
     return {
-      requirements: node.reservations.length > 0 ? this.#reservedRequirements(node, set) : this.#specs(group.set),
+      requirements: catalog.hasReserved ? this.#reservedRequirements(node, set) : this.#specs(group.set),
       instanceTypes: kept.map((type) => catalog.types[type]!.name),
       price,
       requests: this.#requests(node, types),
@@ -94,12 +94,16 @@ export class Finalizer {
     return specs;
   }
 
+  /** A node is launched into the reservations it holds, and into no others. */
   #reservedRequirements(node: NewNode, set: Requirements): RequirementSpec[] {
-    const reserved = new Map(set);
-    reserved.set(labels.capacityType, Requirement.in(labels.capacityType, [capacityTypes.reserved]));
-    const key = reservationKeyOf(node.template, this.#world.problem);
-    if (key !== undefined) reserved.set(key, Requirement.in(key, node.reservations));
-    return specsOf(reserved);
+    const held = node.reservations.length > 0;
+    const paid = held
+      ? Requirement.in(labels.capacityType, [capacityTypes.reserved])
+      : new Requirement(labels.capacityType, true, new Set([capacityTypes.reserved]));
+    const narrowed = mergeRequirements(set, new Map([[labels.capacityType, paid]]));
+    const key = held ? reservationKeyOf(node.template, this.#world.problem) : undefined;
+    if (key !== undefined) narrowed.set(key, Requirement.in(key, node.reservations));
+    return specsOf(narrowed);
   }
 
   /** Pods plus the least that daemons take on any of the types: a lower bound for every launch. */

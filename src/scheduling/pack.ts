@@ -12,7 +12,7 @@ import { Requirement } from './requirements.ts';
 import { Reservations } from './reservations.ts';
 import { untolerated } from './taints.ts';
 import type { Template } from './templates.ts';
-import { type Choice, chooseDomains, type Group, passesFilter, type TopologyKey } from './topology.ts';
+import { type Choice, chooseDomains, skewCeiling, type Group, passesFilter, type TopologyKey } from './topology.ts';
 import type { NodeKind, Target, World } from './world.ts';
 
 /** One step of the solution. */
@@ -73,8 +73,10 @@ interface Found {
 }
 
 const anything: ReadonlySet<string> = { has: () => true } as unknown as ReadonlySet<string>;
-/** Numbers the combinations in which any label may be undefined. */
-const topologyDialect = 1_000_000;
+/** Numbers of the combinations in which any label may be undefined, in which none may, and of those of templates. */
+const anyUndefined = 0;
+const noneUndefined = 1;
+const templatesFrom = 2;
 /** How many combinations of domains over several topology keys are tried. */
 const maxCombinations = 64;
 const maxSettles = 8;
@@ -229,10 +231,9 @@ export class Packer {
     const wish = side.wishes[kind.dialect];
     if (!wish || untolerated(kind.taints, side.tolerations)) return false;
     const node = space.intern(kind.labels);
-    const existing = topologyDialect + 1;
     const empty = new Set<string>();
-    if (space.combine(node, wish.all, existing, empty) === incompatible) return false;
-    return wish.volumes.some((place) => space.combine(node, place, existing, empty) !== incompatible);
+    if (space.combine(node, wish.all, noneUndefined, empty) === incompatible) return false;
+    return wish.volumes.some((place) => space.combine(node, place, noneUndefined, empty) !== incompatible);
   }
 
   #opening(podClass: PodClass, template: Template): Opening[] {
@@ -242,14 +243,14 @@ export class Packer {
     return bases.length === 0 ? [] : [{ template, bases, portMask: template.catalog.maskForPorts(side.ports) }];
   }
 
-  #bases(podClass: PodClass, { dialect }: Template, set: SetId): SetId[] {
+  #bases(podClass: PodClass, { dialect, index, mayBeUndefined }: Template, set: SetId): SetId[] {
     const wish = podClass.side.wishes[dialect.index];
     if (!wish) return [];
     const { space } = this.#world;
-    const base = space.combine(set, wish.all, dialect.index, dialect.labels.wellKnown);
+    const base = space.combine(set, wish.all, templatesFrom + index, mayBeUndefined);
     if (base === incompatible) return [];
     return wish.volumes
-      .map((place) => space.combine(base, place, dialect.index, dialect.labels.wellKnown))
+      .map((place) => space.combine(base, place, templatesFrom + index, mayBeUndefined))
       .filter((with_) => with_ !== incompatible);
   }
 
@@ -273,7 +274,8 @@ export class Packer {
       const choices = podClass.keyRules.map((rules) => chooseDomains(rules, this.#allowedDomains(podClass, rules.key)));
       const stuck = choices.findIndex(({ domains }) => domains.length === 0);
       if (stuck < 0) return choices;
-      if (tries >= maxSettles || !this.#settleFor(podClass, stuck)) return undefined;
+      if (tries < maxSettles && this.#settleFor(podClass, stuck)) continue;
+      return choices.every(({ domains, optional }) => optional || domains.length > 0) ? choices : undefined;
     }
   }
 
@@ -307,6 +309,7 @@ export class Packer {
     for (const choice of choices) {
       const next: SetId[] = [];
       const provided = this.#world.provided[choice.key.index]![template.index]!;
+      if (choice.optional && !provided.includes(1)) continue;
       for (const set of sets) {
         if (choice.one) {
           for (const domain of choice.domains) {
@@ -329,7 +332,7 @@ export class Packer {
   }
 
   #with(set: SetId, more: SetId): SetId {
-    return this.#world.space.combine(set, more, topologyDialect, anything);
+    return this.#world.space.combine(set, more, anyUndefined, anything);
   }
 
   #manySet(key: TopologyKey, domains: readonly number[]): SetId {
@@ -466,8 +469,7 @@ export class Packer {
     const key = podClass.signature * this.#shapeCount + shape;
     for (const kind of reach.kinds) {
       if (kind.closedToMoves && isCandidate) continue;
-      if (choices.length > 0 && !choices.every((choice) => choice.domains.includes(kind.domains[choice.key.index]!)))
-        continue;
+      if (choices.length > 0 && !choices.every((choice) => isOpen(choice, kind.domains[choice.key.index]!))) continue;
       const found = this.#findInKind(
         kind,
         podClass,
@@ -540,7 +542,7 @@ export class Packer {
     }
     const { kind } = target;
     const count = (group: Group): void => {
-      if (group.filter && !passesFilter(group.filter, kind.labels, kind.taints)) return;
+      if (group.filter && !passesFilter(group.filter, kind.labels, kind.taints, kind.dialect)) return;
       const domain = group.key ? kind.domains[group.key.index]! : 0;
       if (domain < 0) return;
       group.total++;
@@ -607,6 +609,7 @@ export class Packer {
           accepts: this.#needsExtras(template, podClass)
             ? (candidate) =>
                 this.#affinityAllows(podClass, candidate.slot) &&
+                this.#skewAllows(podClass, candidate, set) &&
                 this.#extras(candidate, template, set, view, sum(candidate.total, request)) !== undefined
             : undefined,
         });
@@ -617,7 +620,25 @@ export class Packer {
   }
 
   #needsExtras(template: Template, podClass: PodClass): boolean {
-    return template.minValueKeys.length > 0 || template.catalog.hasReserved || podClass.hostAffinities.length > 0;
+    if (template.minValueKeys.length > 0 || template.catalog.hasReserved || podClass.hostAffinities.length > 0) return true;
+    for (const { spreads } of podClass.keyRules) for (const { group } of spreads) if (group.open.size > 0) return true;
+    return false;
+  }
+
+  /** Pods on an undecided node are counted when its domain is decided: together with the new one they must keep the skew. */
+  #skewAllows(podClass: PodClass, node: NewNode, set: SetId): boolean {
+    for (const { key, spreads } of podClass.keyRules) {
+      for (const rule of spreads) {
+        const { group } = rule;
+        if (!group.open.has(node.index)) continue;
+        const value = this.#world.space.get(set).get(key.key)?.values.values().next().value;
+        const domain = key.indexOf.get(value ?? '\0');
+        if (domain === undefined) return false;
+        const waiting = node.pending.reduce((n, other) => n + (other === group ? 1 : 0), 0);
+        if (group.counts[domain]! + waiting > skewCeiling(rule, this.#allowedDomains(podClass, key))) return false;
+      }
+    }
+    return true;
   }
 
   /**
@@ -635,10 +656,20 @@ export class Packer {
     const { catalog, minValueKeys } = template;
     if (minValueKeys.length === 0 && !catalog.hasReserved) return 'ok';
     const rows = catalog.fitting(view, total);
-    if (minValueKeys.length > 0 && missingValues(catalog, typesOf(catalog, rows), this.#world.space.get(set)).size > 0)
-      return undefined;
+    const asked = this.#world.space.get(set);
+    const enough = (some: Iterable<number>): boolean =>
+      minValueKeys.length === 0 || missingValues(catalog, typesOf(catalog, some), asked).size === 0;
+    if (!enough(rows)) return undefined;
     if (!catalog.hasReserved) return 'ok';
-    const answer = this.#reservations.ask(catalog, view, rows, node?.reservations ?? [], this.#strictReservations);
+    const answer = this.#reservations.ask(
+      catalog,
+      view,
+      rows,
+      node?.reservations ?? [],
+      this.#strictReservations,
+      // A reservation that leaves too little choice is not used.
+      enough,
+    );
     if (!answer.ok) return undefined;
     this.#holding = answer.hold;
     return 'ok';
@@ -705,7 +736,8 @@ export class Packer {
         group.filter,
         this.#world.space.get(set),
         template.taints,
-        template.dialect.labels.wellKnown,
+        template.dialect.index,
+        template.mayBeUndefined,
       );
       this.#filterMemo.set(memo, passes);
     }
@@ -805,6 +837,11 @@ export class Packer {
     if (this.#settled.length > 0) this.#settled = [];
     this.#steps.push({ pod, target, node, settled });
   }
+}
+
+/** Whether a choice admits a node in a domain; -1: it has none. */
+function isOpen(choice: Choice, domain: number): boolean {
+  return domain < 0 ? choice.optional : choice.domains.includes(domain);
 }
 
 function hasRoom(room: Float64Array, request: Float64Array): boolean {

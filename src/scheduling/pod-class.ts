@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pods with the same constraints and labels are one class: their rules are worked out once, and so is each weaker form
 // that relaxation leads to.
-import { labels } from '../api/labels.ts';
+import { type LabelSet, labels } from '../api/labels.ts';
 import type { LabelClass } from './batch.ts';
 import { type Constraints, nodeSelectionProblem, relax } from './constraints.ts';
 import type { HostPort } from './host-ports.ts';
@@ -205,7 +205,7 @@ export class PodClasses {
       constraint.matchLabelKeys,
       undefined,
     );
-    const filter = filterOf(constraint, c);
+    const filter = filterOf(constraint, c, this.#context.dialects);
     const universe = key && (() => this.#context.universe(key, filter ?? everyNode));
     return groups.of('definite', key, [matcher], filter, universe);
   }
@@ -275,12 +275,13 @@ export class PodClasses {
 const everyNode: NodeFilter = { signature: '', terms: [], tolerations: undefined };
 
 /** Which nodes count for a spread constraint: by default those the pod could select. Undefined: all of them. */
-function filterOf(constraint: TopologySpreadConstraint, c: Constraints): NodeFilter | undefined {
+function filterOf(constraint: TopologySpreadConstraint, c: Constraints, dialects: readonly Dialect[]): NodeFilter | undefined {
   const honorsAffinity = (constraint.nodeAffinityPolicy ?? 'Honor') === 'Honor';
   const honorsTaints = constraint.nodeTaintsPolicy === 'Honor';
-  const terms = honorsAffinity ? selectionTerms(c) : [];
-  if (terms.length === 0 && !honorsTaints) return undefined;
-  const parts = terms.map((term) =>
+  const terms = dialects.map(({ labels: set }) => (honorsAffinity ? selectionTerms(c, set) : []));
+  const plain = terms[0] ?? [];
+  if (plain.length === 0 && !honorsTaints) return undefined;
+  const parts = plain.map((term) =>
     [...term.values()]
       .map((r: Requirement) => r.signature)
       .sort()
@@ -293,10 +294,10 @@ function filterOf(constraint: TopologySpreadConstraint, c: Constraints): NodeFil
   };
 }
 
-function selectionTerms(c: Constraints): Requirements[] {
-  const base = requirementsOfLabels(c.nodeSelector);
+function selectionTerms(c: Constraints, set: LabelSet): Requirements[] {
+  const base = requirementsOfLabels(c.nodeSelector, set);
   if (c.allNodeTerms.length === 0) return base.size === 0 ? [] : [base];
-  return c.allNodeTerms.map((term) => mergeRequirements(base, requirementsOf(term.matchExpressions ?? [])));
+  return c.allNodeTerms.map((term) => mergeRequirements(base, requirementsOf(term.matchExpressions ?? [], set)));
 }
 
 /** The key that every node has a value of its own for. */

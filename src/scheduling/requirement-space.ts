@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requirement sets as numbers. A pass meets few distinct sets and combines them over and over: each set is interned once,
 // each combination is computed once, and the packing loop only compares integers.
-import { conflict, mergeRequirements, type Requirement, type Requirements, undefinedKey } from './requirements.ts';
+import { compatible, impossibleKey, mergeRequirements, type Requirement, type Requirements } from './requirements.ts';
 
 /** The id of an interned set. */
 export type SetId = number;
@@ -45,26 +45,27 @@ export class RequirementSpace {
 
   /**
    * What a node that offers `given` offers once a pod that asks for `asked` is on it; `incompatible` when it cannot be.
-   * `dialect` numbers `mayBeUndefined`: the labels that need not be decided yet.
+   * `memoOf` numbers `mayBeUndefined`: the labels that need not be decided yet.
    */
-  combine(given: SetId, asked: SetId, dialect: number, mayBeUndefined: ReadonlySet<string>): SetId {
+  combine(given: SetId, asked: SetId, memoOf: number, mayBeUndefined: ReadonlySet<string>): SetId {
     if (asked === this.empty || given === asked) return given;
-    let memo = this.#combined[dialect];
+    let memo = this.#combined[memoOf];
     if (!memo) {
       memo = new Map();
-      this.#combined[dialect] = memo;
+      this.#combined[memoOf] = memo;
     }
     const pair = given * pairBase + asked;
     let result = memo.get(pair);
     if (result === undefined) {
-      const a = this.#sets[given]!;
-      const b = this.#sets[asked]!;
-      result =
-        undefinedKey(a, b, mayBeUndefined) !== undefined || conflict(a, b) !== undefined
-          ? incompatible
-          : this.intern(mergeRequirements(a, b));
+      result = this.#merge(this.#sets[given]!, this.#sets[asked]!, mayBeUndefined);
       memo.set(pair, result);
     }
     return result;
+  }
+
+  #merge(given: Requirements, asked: Requirements, mayBeUndefined: ReadonlySet<string>): SetId {
+    if (!compatible(given, asked, mayBeUndefined)) return incompatible;
+    const merged = mergeRequirements(given, asked);
+    return impossibleKey(merged) === undefined ? this.intern(merged) : incompatible;
   }
 }

@@ -20,6 +20,8 @@ export class Requirement {
   readonly gte: number | undefined;
   readonly lte: number | undefined;
   readonly minValues: number | undefined;
+  /** True when the label must be there: `NotIn` alone is content without it. */
+  readonly mustExist: boolean;
   #signature: string | undefined;
 
   constructor(
@@ -29,6 +31,7 @@ export class Requirement {
     gte?: number,
     lte?: number,
     minValues?: number,
+    mustExist = complement ? values.size === 0 || gte !== undefined || lte !== undefined : values.size > 0,
   ) {
     this.key = key;
     this.complement = complement;
@@ -36,6 +39,7 @@ export class Requirement {
     this.gte = gte;
     this.lte = lte;
     this.minValues = minValues;
+    this.mustExist = mustExist;
   }
 
   static in(key: string, values: Iterable<string>): Requirement {
@@ -76,6 +80,11 @@ export class Requirement {
     return this.values.size > 0 ? 'In' : 'DoesNotExist';
   }
 
+  /** No node can satisfy it: the label must be there, and no value is allowed. */
+  get isImpossible(): boolean {
+    return this.mustExist && !this.complement && this.values.size === 0;
+  }
+
   /** Whether a node whose label has this value satisfies the requirement. */
   has(value: string): boolean {
     if (this.values.has(value) === this.complement) return false;
@@ -94,17 +103,18 @@ export class Requirement {
     const gte = larger(this.gte, other.gte);
     const lte = smaller(this.lte, other.lte);
     const min = larger(this.minValues, other.minValues);
+    const mustExist = this.mustExist || other.mustExist;
     if (gte !== undefined && lte !== undefined && gte > lte)
-      return new Requirement(this.key, false, nothing, undefined, undefined, min);
+      return new Requirement(this.key, false, nothing, undefined, undefined, min, mustExist);
     if (this.complement && other.complement) {
       const excluded = new Requirement(this.key, true, nothing, gte, lte);
       const values = [...this.values, ...other.values].filter((value) => excluded.#within(value));
-      return new Requirement(this.key, true, new Set(values), gte, lte, min);
+      return new Requirement(this.key, true, new Set(values), gte, lte, min, mustExist);
     }
     const [concrete, filter] = this.complement ? [other, this] : [this, other];
     const values = new Set<string>();
     for (const value of concrete.values) if (filter.has(value) && concrete.#within(value)) values.add(value);
-    return new Requirement(this.key, false, values, undefined, undefined, min);
+    return new Requirement(this.key, false, values, undefined, undefined, min, mustExist);
   }
 
   /** Whether any value satisfies both, without building the intersection. */
@@ -120,14 +130,14 @@ export class Requirement {
   }
 
   withMinValues(minValues: number | undefined): Requirement {
-    return new Requirement(this.key, this.complement, this.values, this.gte, this.lte, minValues);
+    return new Requirement(this.key, this.complement, this.values, this.gte, this.lte, minValues, this.mustExist);
   }
 
   /** A text that is equal exactly when two requirements are. */
   get signature(): string {
     this.#signature ??=
       `${this.key}${this.complement ? '!' : '='}${[...this.values].sort(compareStrings).join(',')}` +
-      `[${this.gte ?? ''}:${this.lte ?? ''}]${this.minValues ?? ''}`;
+      `[${this.gte ?? ''}:${this.lte ?? ''}]${this.minValues ?? ''}${this.mustExist ? '' : '?'}`;
     return this.#signature;
   }
 
@@ -142,6 +152,7 @@ export class Requirement {
     if (operator === 'Exists' && specs.length > 0) return specs;
     const values = this.values.size > 0 ? { values: [...this.values].sort(compareStrings) } : {};
     specs.push({ key, operator, ...values, ...min });
+    if (operator === 'NotIn' && this.mustExist && specs.length === 1) specs.push({ key, operator: 'Exists', ...min });
     return specs;
   }
 
@@ -223,9 +234,9 @@ export function requirementsOfLabels(
   return all;
 }
 
-function tolerant(requirement: Requirement): boolean {
-  const { operator } = requirement;
-  return operator === 'NotIn' || operator === 'DoesNotExist';
+/** Whether a node without the label is fine. */
+export function contentWithout(requirement: Requirement): boolean {
+  return !requirement.mustExist;
 }
 
 /** The key at which two sets exclude each other; undefined when none. Absence satisfies both of two negative demands. */
@@ -234,22 +245,31 @@ export function conflict(a: Requirements, b: Requirements): string | undefined {
   for (const [key, requirement] of small) {
     const other = large.get(key);
     if (!other || requirement.intersects(other)) continue;
-    if (tolerant(requirement) && tolerant(other)) continue;
+    if (contentWithout(requirement) && contentWithout(other)) continue;
     return key;
   }
   return undefined;
 }
 
-/** A key that `asked` needs and `given` neither defines nor may leave undefined. */
+/**
+ * A key that `asked` needs and `given` neither has for sure nor may leave undefined. That another pod forbids some of its
+ * values does not give a node the label.
+ */
 export function undefinedKey(
   given: Requirements,
   asked: Requirements,
   mayBeUndefined: ReadonlySet<string>,
 ): string | undefined {
   for (const [key, requirement] of asked) {
-    if (given.has(key) || mayBeUndefined.has(key) || tolerant(requirement)) continue;
+    if (contentWithout(requirement) || mayBeUndefined.has(key) || given.get(key)?.mustExist) continue;
     return key;
   }
+  return undefined;
+}
+
+/** A key that no node can satisfy; undefined when there is none. */
+export function impossibleKey(requirements: Requirements): string | undefined {
+  for (const [key, requirement] of requirements) if (requirement.isImpossible) return key;
   return undefined;
 }
 
@@ -261,5 +281,6 @@ export function compatible(
   asked: Requirements,
   mayBeUndefined: ReadonlySet<string> = none,
 ): boolean {
+  if (impossibleKey(asked) !== undefined) return false;
   return undefinedKey(given, asked, mayBeUndefined) === undefined && conflict(given, asked) === undefined;
 }

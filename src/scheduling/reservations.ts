@@ -28,16 +28,21 @@ export class Reservations {
     }
   }
 
-  /** Which reservations a node that holds `held` would hold with these rows of its catalog. */
+  /**
+   * Which reservations a node that holds `held` would hold with these rows of its catalog. `enough` says whether rows are
+   * choice enough: reservations that leave less are not used.
+   */
   ask(
     catalog: Catalog,
     view: View,
     rows: readonly number[],
     held: readonly string[],
     strict: boolean,
+    enough: (rows: readonly number[]) => boolean,
   ): ReservationAnswer {
     const hold = new Set<string>();
-    let suits = false;
+    const suitable: number[] = [];
+    const usable: number[] = [];
     let open = false;
     for (const row of rows) {
       const offerings = catalog.offeringsOf(row);
@@ -48,12 +53,15 @@ export class Reservations {
           open = true;
           continue;
         }
-        suits = true;
-        if (held.includes(reservation) || (this.#left.get(reservation) ?? 0) > 0) hold.add(reservation);
+        suitable.push(row);
+        if (!held.includes(reservation) && (this.#left.get(reservation) ?? 0) <= 0) continue;
+        hold.add(reservation);
+        usable.push(row);
       }
     }
-    if (hold.size === 0 && (strict ? suits || held.length > 0 : !open)) return { ok: false };
-    return { ok: true, hold: [...hold].sort() };
+    if (suitable.length > 0 && !enough(suitable)) return open ? { ok: true, hold: [] } : { ok: false };
+    if (hold.size > 0 && enough(usable)) return { ok: true, hold: [...hold].sort() };
+    return strict && (suitable.length > 0 || held.length > 0) ? { ok: false } : open ? { ok: true, hold: [] } : { ok: false };
   }
 
   /** Takes what is newly held and gives back what no longer is. */

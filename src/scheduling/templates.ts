@@ -14,12 +14,13 @@ import type { Axis } from './axis.ts';
 import { Catalog, type CatalogOffering, type CatalogType, type CatalogVariant } from './catalog.ts';
 import { requirementProblem } from './constraints.ts';
 import { type Daemon, daemonWishes, overheadOf, runsOn } from './daemons.ts';
-import type { NodePool, RequirementSpec, Taint } from './objects.ts';
+import type { NodePool, Taint } from './objects.ts';
 import { type Amounts, addTo, amountsOf, amountsProblem, quantityProblem, subtractFrom } from './pod-resources.ts';
 import type { InstanceTypeSpec, LabelRules, ObjectError, OfferingSpec, Problem } from './problem.ts';
 import type { RequirementSpace, SetId } from './requirement-space.ts';
 import {
   conflict,
+  impossibleKey,
   mergeRequirements,
   Requirement,
   type Requirements,
@@ -39,6 +40,8 @@ export interface Template {
   readonly weight: number;
   readonly dialect: Dialect;
   readonly taints: readonly Taint[];
+  /** Labels that a pod may ask for although nothing has decided them yet: the cloud's own, and the pool's. */
+  readonly mayBeUndefined: ReadonlySet<string>;
   /** What every node of the pool has; with a hostname that no pod can ask for. */
   readonly requirements: SetId;
   readonly catalog: Catalog;
@@ -149,18 +152,10 @@ export function poolRequirements(pool: NodePool, labelSet: LabelSet): Map<string
     requirementsOfLabels(own),
   ];
   const all = given.reduce((a, b) => mergeRequirements(a, b), new Map<string, Requirement>());
-  const contradiction = contradictionIn(specs, all, labelSet);
+  const contradiction = impossibleKey(all);
   return contradiction === undefined
     ? all
     : `its requirements contradict each other: no value of ${contradiction} satisfies all of them`;
-}
-
-function contradictionIn(specs: readonly RequirementSpec[], all: Requirements, labelSet: LabelSet): string | undefined {
-  const absent = new Set(
-    specs.filter(({ operator }) => operator === 'DoesNotExist').map(({ key }) => labelSet.normalized.get(key) ?? key),
-  );
-  for (const [key, requirement] of all) if (requirement.operator === 'DoesNotExist' && !absent.has(key)) return key;
-  return undefined;
 }
 
 function readTemplate(pool: NodePool, index: number, inputs: TemplateInputs): Template | string {
@@ -171,11 +166,12 @@ function readTemplate(pool: NodePool, index: number, inputs: TemplateInputs): Te
   if (typeof requirements === 'string') return requirements;
   const limits = pool.spec.limits ? amountsOf(pool.spec.limits) : undefined;
   const minValueKeys = [...requirements.values()].filter((r) => r.minValues !== undefined).map(({ key }) => key);
+  const mayBeUndefined = new Set([...dialect.labels.wellKnown, ...requirements.keys()]);
   requirements.set(labels.registered, Requirement.in(labels.registered, ['true']));
   requirements.set(labels.initialized, Requirement.in(labels.initialized, ['true']));
   requirements.set(labels.hostname, Requirement.in(labels.hostname, [unnamed]));
   const taints = pool.spec.template.spec?.taints ?? [];
-  const place = { taints, requirements, mayBeUndefined: dialect.labels.wellKnown, labels: dialect.labels };
+  const place = { taints, requirements, mayBeUndefined, labels: dialect.labels };
   const daemons = inputs.daemons
     .map((daemon) => ({ daemon, alternatives: daemonWishes(daemon, place) }))
     .filter(({ alternatives }) => alternatives.length > 0);
@@ -216,6 +212,7 @@ function readTemplate(pool: NodePool, index: number, inputs: TemplateInputs): Te
     weight: pool.spec.weight ?? 0,
     dialect,
     taints,
+    mayBeUndefined,
     requirements: space.intern(requirements),
     catalog: new Catalog(space, axis, types, variants),
     minValueKeys,

@@ -28,8 +28,8 @@ export interface Matcher {
 /** Which nodes count for a spread constraint. */
 export interface NodeFilter {
   readonly signature: string;
-  /** Alternatives; empty: every node. */
-  readonly terms: readonly Requirements[];
+  /** By dialect: alternatives; empty: every node. */
+  readonly terms: readonly (readonly Requirements[])[];
   /** Undefined: taints do not matter. */
   readonly tolerations: readonly Toleration[] | undefined;
 }
@@ -89,6 +89,8 @@ export interface Choice {
   readonly domains: readonly number[];
   /** The pod settles on one of them; else any of them will do. */
   readonly one: boolean;
+  /** Only others have to be avoided: a node without the label is fine as well. */
+  readonly optional: boolean;
 }
 
 /**
@@ -105,13 +107,19 @@ export function chooseDomains(rules: KeyRules, allowed: Uint8Array): Choice {
     else domains = domains.filter((d) => group.counts[d]! > 0);
   }
   for (const rule of rules.spreads) {
-    const ceiling = rule.maxSkew + smallestCount(rule, allowed) - rule.self;
+    const ceiling = skewCeiling(rule, allowed);
     const { counts, universe } = rule.group;
     domains = domains.filter((d) => counts[d]! <= ceiling && (universe === undefined || universe[d] === 1));
     one = true;
   }
   if (rules.spreads.length > 0 && domains.length > 1) domains.sort((a, b) => compareCounts(rules.spreads, a, b));
-  return { key: rules.key, domains, one };
+  const optional = rules.spreads.length === 0 && rules.affinities.length === 0;
+  return { key: rules.key, domains, one, optional };
+}
+
+/** The most pods that a domain may have for one more to keep the skew. */
+export function skewCeiling(rule: SpreadRule, allowed: Uint8Array): number {
+  return rule.maxSkew + smallestCount(rule, allowed) - rule.self;
 }
 
 function smallestCount({ group, minDomains }: SpreadRule, allowed: Uint8Array): number {
@@ -136,6 +144,7 @@ export function passesFilter(
   filter: NodeFilter | undefined,
   node: Requirements,
   taints: readonly Taint[],
+  dialect: number,
   mayBeUndefined?: ReadonlySet<string>,
 ): boolean {
   if (!filter) return true;
@@ -147,7 +156,8 @@ export function passesFilter(
     )
   )
     return false;
-  return filter.terms.length === 0 || filter.terms.some((term) => compatible(node, term, mayBeUndefined));
+  const terms = filter.terms[dialect] ?? [];
+  return terms.length === 0 || terms.some((term) => compatible(node, term, mayBeUndefined));
 }
 
 /** Namespaces by their labels. Every namespace carries its name as a label. */

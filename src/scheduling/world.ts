@@ -205,13 +205,14 @@ class Compiler {
     for (const [i, provided] of this.#provided[key.index]!.entries()) {
       const template = this.#templates[i]!;
       const requirements = this.#space.get(template.requirements);
-      if (!passesFilter(filter, requirements, template.taints, template.dialect.labels.wellKnown)) continue;
+      const { dialect, taints, mayBeUndefined } = template;
+      if (!passesFilter(filter, requirements, taints, dialect.index, mayBeUndefined)) continue;
       for (let d = 0; d < universe.length; d++) universe[d]! |= provided[d]!;
     }
     for (const node of this.#nodes) {
       const domain = key.indexOf.get(node.labels[key.key] ?? '\0');
       if (domain === undefined || universe[domain] === 1) continue;
-      if (passesFilter(filter, this.#labelsOf(node), node.taints)) universe[domain] = 1;
+      if (passesFilter(filter, this.#labelsOf(node), node.taints, this.#dialects.of(node.nodePool).index)) universe[domain] = 1;
     }
     return universe;
   }
@@ -325,7 +326,7 @@ class Compiler {
     const nodes = new Map(this.#nodes.map((node) => [node.name, node]));
     const slots = new Map(targets.map(({ node, slot }) => [node.name, slot]));
     const count = (group: Group, node: StateNode): void => {
-      if (group.filter && !passesFilter(group.filter, this.#labelsOf(node), node.taints)) return;
+      if (!passesFilter(group.filter, this.#labelsOf(node), node.taints, this.#dialects.of(node.nodePool).index)) return;
       if (!group.key) {
         const slot = slots.get(node.name);
         group.total++;

@@ -177,7 +177,6 @@ export class CelCompiler {
       for (const { key, value, optional } of compiled) {
         const name = mapKey(key(frame));
         const item = value(frame);
-        if (map.has(name)) throw new CelError(`Failed with repeated key: ${String(name)}`);
         if (!optional) map.set(name, item);
         else if (!(item instanceof CelOptional)) throw noSuchOverload();
         else if (item.hasValue) map.set(name, item.value);
@@ -192,12 +191,14 @@ export class CelCompiler {
     if (namespaced !== undefined) {
       const apply = functions.get(namespaced);
       if (apply === undefined) throw new CelError(`undeclared reference to '${namespaced}' (in container '')`);
+      checkLiterals(namespaced, node.args);
       return invoke(apply, args);
     }
     const apply = methods.get(node.name);
     if (apply === undefined || node.receiver === undefined) {
       throw new CelError(`undeclared reference to '${node.name}' (in container '')`);
     }
+    checkLiterals(node.name, [node.receiver, ...node.args]);
     return invoke(apply, [this.compile(node.receiver), ...args]);
   }
 
@@ -390,6 +391,15 @@ const transformMapEntry: Collect = (length, step) => {
   return map;
 };
 
+const sortBy: Collect = (length, step) => {
+  const steps: Step[] = [];
+  for (let i = 0; i < length; i++) {
+    const result = step(i);
+    if (result !== skipped) steps.push(result);
+  }
+  return steps.sort((a, b) => celCompare(a.value, b.value)).map(({ item }) => item);
+};
+
 const collectors: ReadonlyMap<string, Collect> = new Map([
   ['all/2', quantify(false)],
   ['exists/2', quantify(true)],
@@ -397,6 +407,7 @@ const collectors: ReadonlyMap<string, Collect> = new Map([
   ['existsOne/2', existsOne],
   ['filter/2', filterItems],
   ['map/2', collectMapped],
+  ['sortBy/2', sortBy],
   ['all/3', quantify(false)],
   ['exists/3', quantify(true)],
   ['exists_one/3', existsOne],
@@ -408,6 +419,14 @@ const collectors: ReadonlyMap<string, Collect> = new Map([
   ['transformMapEntry/3', transformMapEntry],
   ['transformMapEntry/4', transformMapEntry],
 ]);
+
+/** Patterns, durations and times that are written out are wrong when compiling already. */
+function checkLiterals(name: string, args: readonly CelNode[]): void {
+  const literal = name === 'matches' || name === 'find' || name === 'findAll' ? args[1] : args[0];
+  if (literal?.kind !== 'literal' || typeof literal.value !== 'string') return;
+  if (literal === args[1]) methods.get('matches')?.('', literal.value);
+  else if (name === 'duration' || name === 'timestamp') functions.get(name)?.(literal.value);
+}
 
 function invoke(apply: (...args: unknown[]) => unknown, args: readonly Evaluate[]): Evaluate {
   const [first, second] = args;

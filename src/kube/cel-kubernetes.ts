@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What Kubernetes adds to CEL: lists, sets, URLs, quantities, versions.
 
-import type { CelFunction } from './cel-library.ts';
 import {
   CelDouble,
   CelError,
+  type CelFunction,
   CelOpaque,
   celAdd,
   celCompare,
@@ -56,6 +56,7 @@ export const kubernetesFunctions: ReadonlyMap<string, CelFunction> = new Map<str
   ['url', toUrl],
   ['isQuantity', (value) => Quantity.tryParse(text(value)) !== undefined],
   ['quantity', toQuantity],
+  ['sign', (quantity) => asQuantity(quantity).sign()],
   ['isSemver', (value, loose) => parseSemver(text(value), loose === true) !== undefined],
   ['semver', toSemver],
 ]);
@@ -139,7 +140,7 @@ function slice(items: unknown, from: unknown, to: unknown): unknown[] {
 /** Go's ParseRequestURI: an absolute URL, or a path that starts with a slash. */
 function parseUrl(source: string): CelUrl | undefined {
   // oxlint-disable-next-line no-control-regex -- Go refuses control characters
-  if (/[\u0000-\u0020\u007f]/.test(source)) return undefined;
+  if (/[\u0000-\u001f\u007f]/.test(source)) return undefined;
   if (source.startsWith('/')) {
     const relative = URL.parse(source, 'relative://');
     return relative === null ? undefined : new CelUrl(source, relative);

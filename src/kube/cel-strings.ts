@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Strings in CEL: positions count code points, patterns are RE2.
 
-import type { CelFunction } from './cel-library.ts';
+import { compareStrings } from '../base/order.ts';
+import { toText } from './cel-conversions.ts';
 import {
   CelDuration,
   CelError,
+  type CelFunction,
   CelTimestamp,
-  CelType,
   CelUint,
-  isDouble,
   isInt,
   isMap,
   isNumeric,
@@ -19,7 +19,6 @@ import {
 } from './cel-values.ts';
 import { compileRegexp, RegexpError } from './regexp.ts';
 import { goQuote } from './schema/go-format.ts';
-import { formatTimeNanos } from './time.ts';
 
 export const stringMethods: ReadonlyMap<string, CelFunction> = new Map<string, CelFunction>([
   ['startsWith', (text, part) => string(text).startsWith(string(part))],
@@ -99,14 +98,16 @@ function fromPoints(text: string, position: number): number {
 
 function indexOf(text: string, part: string, from: unknown): number {
   const start = from === undefined ? 0 : index(from);
-  if (start < 0 || start > characters(text).length) throw outOfRange(start);
+  if (start < 0) throw outOfRange(start);
+  if (part !== '' && start >= characters(text).length) return -1;
   return toPoints(text, text.indexOf(part, fromPoints(text, start)));
 }
 
 function lastIndexOf(text: string, part: string, from: unknown): number {
   if (from === undefined) return toPoints(text, text.lastIndexOf(part));
   const start = index(from);
-  if (start < 0 || start > characters(text).length) throw outOfRange(start);
+  if (start < 0) throw outOfRange(start);
+  if (part !== '' && start >= characters(text).length) return -1;
   return toPoints(text, text.lastIndexOf(part, fromPoints(text, start)));
 }
 
@@ -121,11 +122,13 @@ function substring(text: unknown, from: unknown, to: unknown): string {
 }
 
 function replace(text: unknown, old: unknown, fresh: unknown, limit: unknown): string {
-  const source = string(text);
+  const [source, wanted, replacement] = [string(text), string(old), string(fresh)];
   const count = limit === undefined ? -1 : index(limit);
-  if (count < 0) return source.split(string(old)).join(string(fresh));
-  const parts = splitAt(source, string(old), count + 1);
-  return count === 0 ? source : parts.join(string(fresh));
+  if (count === 0) return source;
+  // Nothing stands before and after every character.
+  const parts = wanted === '' ? ['', ...Array.from(source), ''] : source.split(wanted);
+  if (count < 0 || parts.length <= count + 1) return parts.join(replacement);
+  return [...parts.slice(0, count), parts.slice(count).join(wanted)].join(replacement);
 }
 
 function split(text: unknown, separator: unknown, limit: unknown): string[] {
@@ -198,19 +201,17 @@ function inBase(value: unknown, base: number): string {
 }
 
 function display(value: unknown): string {
-  if (typeof value === 'string') return value;
   if (value === null) return 'null';
-  if (typeof value === 'boolean' || isInt(value)) return String(value);
-  if (value instanceof CelUint) return String(value.value);
-  if (isDouble(value)) return String(toDouble(value));
-  if (value instanceof CelTimestamp) return formatTimeNanos(value.nanos);
-  if (value instanceof CelDuration) return `${Number(value.nanos) / 1e9}s`;
-  if (value instanceof CelType) return value.name;
-  if (value instanceof Uint8Array) return Buffer.from(value).toString();
-  if (Array.isArray(value)) return `[${value.map(display).join(', ')}]`;
-  if (!isMap(value)) throw noSuchOverload();
-  return `{${mapKeys(value)
-    .map((key) => `${display(key)}: ${display(mapGet(value, key))}`)
-    .sort()
-    .join(', ')}}`;
+  if (Array.isArray(value)) return `[${value.map(quoted).join(', ')}]`;
+  if (!isMap(value)) return toText(value);
+  const entries = mapKeys(value).map((key) => `${quoted(key)}:${quoted(mapGet(value, key))}`);
+  return `{${entries.sort(compareStrings).join(', ')}}`;
+}
+
+/** A value inside a list or a map: as it would be written in an expression. */
+function quoted(value: unknown): string {
+  if (typeof value === 'string') return goQuote(value);
+  if (value instanceof CelTimestamp) return `timestamp("${display(value)}")`;
+  if (value instanceof CelDuration) return `duration("${display(value)}")`;
+  return display(value);
 }

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What can be asked of timestamps and durations in CEL. Days of the week and of the year count from 0.
 
-import type { CelFunction } from './cel-library.ts';
-import { CelDuration, CelError, CelTimestamp, int, noSuchOverload } from './cel-values.ts';
+import { CelDuration, CelError, type CelFunction, CelTimestamp, int, noSuchOverload } from './cel-values.ts';
 
-const units = { getHours: 3_600_000_000_000n, getMinutes: 60_000_000_000n, getSeconds: 1_000_000_000n } as const;
+const units = {
+  getHours: 3_600_000_000_000n,
+  getMinutes: 60_000_000_000n,
+  getSeconds: 1_000_000_000n,
+  getMilliseconds: 1_000_000n,
+} as const;
 
 const onTimestamp: Readonly<Record<string, (date: Date) => number>> = {
   getFullYear: (date) => date.getUTCFullYear(),
@@ -32,7 +36,6 @@ export const timeMethods: ReadonlyMap<string, CelFunction> = new Map(
 );
 
 function ofDuration(name: string, nanos: bigint): number | bigint {
-  if (name === 'getMilliseconds') return int((nanos / 1_000_000n) % 1000n);
   if (!Object.hasOwn(units, name)) throw noSuchOverload();
   return int(nanos / units[name as keyof typeof units]);
 }

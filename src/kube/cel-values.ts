@@ -77,6 +77,9 @@ export abstract class CelOpaque {
   abstract readonly key: string;
 }
 
+/** A function of a library; methods get their receiver first. */
+export type CelFunction = (...args: unknown[]) => unknown;
+
 export type CelMap = Readonly<Record<string, unknown>> | ReadonlyMap<unknown, unknown>;
 
 const minInt = -(1n << 63n);

@@ -52,3 +52,13 @@ export function goValue(value: unknown): string {
   const entries = Object.entries(value).toSorted(([a], [b]) => compareStrings(a, b));
   return `map[${entries.map(([key, inner]) => `${key}:${goValue(inner)}`).join(' ')}]`;
 }
+
+/** A float as Go's `%v` writes it: an exponent of two digits from 1e6 on and below 1e-4. */
+export function goFloat(value: number): string {
+  if (Number.isNaN(value)) return 'NaN';
+  if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf';
+  const [digits = '', exponent = '0'] = value.toExponential().split('e');
+  const power = Number(exponent);
+  if (value === 0 || (power >= -4 && power < 6)) return String(value);
+  return `${digits}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`;
+}

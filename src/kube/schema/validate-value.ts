@@ -5,7 +5,7 @@ import { deepEqual } from '../../base/freeze.ts';
 import { RegexpError } from '../regexp.ts';
 import { correlate } from './correlate.ts';
 import type { FieldError } from './field-error.ts';
-import { goJson } from './go-format.ts';
+import { goFloat, goJson } from './go-format.ts';
 import type { SchemaNode } from './schema-node.ts';
 
 type Report = (error: FieldError) => void;
@@ -125,18 +125,6 @@ function isMultiple(value: number, factor: number): boolean {
   if (Number.isInteger(value) && Number.isInteger(factor)) return value % factor === 0;
   const quotient = factor < 1 ? (1 / factor) * value : value / factor;
   return Math.abs(quotient - Math.round(quotient)) < 1e-9;
-}
-
-/** Go's `%v` of a float64. */
-function goFloat(value: number): string {
-  const magnitude = Math.abs(value);
-  if (magnitude === 0 || (magnitude >= 1e-4 && magnitude < 1e21)) {
-    const [digits = '', exponent = '0'] = value.toExponential().split('e');
-    if (Number(exponent) < 21 && (Number(exponent) < 6 || digits.replace(/[-.]/g, '').length > 21))
-      return String(value);
-    return `${digits}e+${exponent.replace('+', '').padStart(2, '0')}`;
-  }
-  return value.toExponential().replace(/e([+-])(\d)$/, 'e$10$2');
 }
 
 function checkEnum({ schema }: SchemaNode, value: unknown, path: string, report: Report): void {

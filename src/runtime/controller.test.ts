@@ -4,7 +4,14 @@ import { RealClock, settle, VirtualClock } from '../base/clock.ts';
 import { KarpenterError, wrap } from '../base/errors.ts';
 import { SeededRandom } from '../base/random.ts';
 import { ApiError } from '../kube/api-error.ts';
-import { Controller, type ControllerOptions, type Reconciler, singleton, TerminalError } from './controller.ts';
+import {
+  type ChangeSource,
+  Controller,
+  type ControllerOptions,
+  type Reconciler,
+  singleton,
+  TerminalError,
+} from './controller.ts';
 import { RecordingLogger } from './logging.ts';
 import { Metrics } from './metrics.ts';
 import { ExponentialBackoff } from './rate-limiters.ts';
@@ -247,27 +254,79 @@ describe('a watch', () => {
     metadata: { name: string; namespace?: string };
     owner?: string;
   }
-  type Handler = Parameters<Parameters<Controller['watch']>[0]['addHandler']>[0];
+
+  /** A source with some things in it from the start, whose changes the test makes. */
+  class Things implements ChangeSource<Thing> {
+    hasSynced = true;
+    readonly present: Thing[];
+    handler: Parameters<ChangeSource<Thing>['addHandler']>[0] | undefined;
+
+    constructor(...present: Thing[]) {
+      this.present = present;
+    }
+
+    addHandler(handler: NonNullable<Things['handler']>): void {
+      this.handler = handler;
+      for (const thing of this.present) handler.added(thing);
+    }
+  }
+
+  const thing = (name: string, owner?: string): Thing => ({
+    metadata: { name, namespace: 'default' },
+    ...(owner ? { owner } : {}),
+  });
 
   test('enqueues the object, or what it points to now and pointed to before', async () => {
     const seen: string[] = [];
     const { controller } = run(async (key) => void seen.push(key));
-    let handler: Handler | undefined;
-    const source = { addHandler: (h: Handler) => (handler = h) } as never;
-    controller.watch<Thing>(source).watch<Thing>(
-      { addHandler: (h) => (handler = h as Handler) },
-      {
-        keys: (thing) => (thing.owner ? [thing.owner] : []),
-        when: (thing, old) => thing.owner !== old?.owner,
-      },
-    );
-    const thing = (owner: string): Thing => ({ metadata: { name: 'x' }, owner });
-    handler!.added(thing('a'));
-    handler!.updated(thing('c'), thing('b'));
-    handler!.updated(thing('z'), thing('z'));
-    handler!.deleted(thing('d'));
+    const [own, owned] = [new Things(), new Things()];
+    controller.watch(own).watch(owned, {
+      keys: ({ owner }) => (owner ? [owner] : []),
+      when: (now, old) => now.owner !== old?.owner,
+    });
+    own.handler!.added(thing('x'));
+    owned.handler!.added(thing('x', 'a'));
+    owned.handler!.updated(thing('x', 'c'), thing('x', 'b'));
+    owned.handler!.updated(thing('x', 'z'), thing('x', 'z'));
+    owned.handler!.deleted(thing('x', 'd'));
     await settle();
-    expect(seen).toEqual(['a', 'c', 'b', 'd']);
+    expect(seen).toEqual(['default/x', 'a', 'c', 'b', 'd']);
+  });
+
+  test('puts what was there before behind what changes', async () => {
+    const seen: string[] = [];
+    const { controller } = run(async (key) => void seen.push(key));
+    const unsynced = new Things();
+    unsynced.hasSynced = false;
+    const synced = new Things(thing('old'));
+    controller.watch(unsynced).watch(synced);
+    unsynced.handler!.added(thing('listed'));
+    unsynced.hasSynced = true;
+    synced.handler!.added(thing('new'));
+    unsynced.handler!.updated(thing('changed'), thing('changed'));
+    await settle();
+    expect(seen).toEqual(['default/new', 'default/changed', 'default/old', 'default/listed']);
+  });
+
+  test('holds the controller until the source is synced', async () => {
+    const seen: string[] = [];
+    const synced = Promise.withResolvers<void>();
+    const source = Object.assign(new Things(thing('a')), { waitForSync: () => synced.promise });
+    const clock = new VirtualClock();
+    const stop = new AbortController();
+    const controller = new Controller({
+      name: 'web',
+      clock,
+      reconciler: { reconcile: async (key) => void seen.push(key) },
+    }).watch(source);
+    const stopped = controller.start(stop.signal);
+    await settle();
+    expect(seen).toEqual([]);
+    synced.resolve();
+    await settle();
+    expect(seen).toEqual(['default/a']);
+    stop.abort();
+    await stopped;
   });
 });
 

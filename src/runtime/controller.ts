@@ -72,6 +72,8 @@ export interface ControllerOptions {
 export interface ChangeSource<T> {
   addHandler(handler: { added(object: T): void; updated(object: T, old: T): void; deleted(object: T): void }): unknown;
   waitForSync?(signal: AbortSignal): Promise<void>;
+  /** Whether the first list is in. */
+  readonly hasSynced?: boolean;
 }
 
 /** Something that must have been read once before decisions can be based on it: an informer. */
@@ -86,6 +88,8 @@ export interface WatchOptions<T> extends AddOptions {
   readonly when?: (object: T, old?: T) => boolean;
 }
 
+/** What is there at the start waits behind what changes meanwhile: after a restart, news must not queue for old news. */
+export const initialPriority = -100;
 /** The shortest requeue: a reconciler that always wants more must not keep everybody else from running. */
 const shortestRequeueMs = 1;
 /** How long a burst of reconciles may hold the process before its sockets and timers get their turn. */
@@ -132,26 +136,33 @@ export class Controller {
     this.queue.add(key, options);
   }
 
-  /** Enqueues the keys of every change of `source`. Returns the controller, for a chain of watches. */
+  /**
+   * Enqueues the keys of every change of `source`; what is there already comes with a low priority. Returns the
+   * controller, for a chain of watches.
+   */
   watch<T extends { readonly metadata: { readonly namespace?: string; readonly name?: string } }>(
     source: ChangeSource<T>,
     options: WatchOptions<T> = {},
   ): this {
     const { keys = ownKey, when = () => true, ...add } = options;
     if (source.waitForSync) this.requires(source as Synced);
-    const enqueue = (object: T, old?: T): void => {
+    const enqueue = (of: T, object: T, old: T | undefined, initial: boolean): void => {
       if (!when(object, old)) return;
-      for (const key of keys(object)) this.queue.add(key, add);
+      const priority = add.priority ?? (initial ? initialPriority : 0);
+      for (const key of keys(of)) this.queue.add(key, { ...add, priority });
     };
+    // What was there before this program looked is also `added`, at once or with the first list.
+    let replaying = true;
     source.addHandler({
-      added: (object) => enqueue(object),
+      added: (object) => enqueue(object, object, undefined, replaying || source.hasSynced === false),
       updated: (object, old) => {
-        enqueue(object, old);
+        enqueue(object, object, old, false);
         // What the old version pointed to has changed as well.
-        if (options.keys && when(object, old)) for (const key of keys(old)) this.queue.add(key, add);
+        if (options.keys) enqueue(old, object, old, false);
       },
-      deleted: (object) => enqueue(object),
+      deleted: (object) => enqueue(object, object, undefined, false),
     });
+    replaying = false;
     return this;
   }
 

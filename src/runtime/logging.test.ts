@@ -96,13 +96,20 @@ describe('a line', () => {
 });
 
 describe('an output', () => {
-  test('can be a file in a folder that is not there yet', () => {
+  test('can be a file, which is appended to', () => {
     const folder = mkdtempSync(join(tmpdir(), 'log-'));
-    const path = join(folder, 'deep', 'karpenter.log');
-    const [output] = openOutputs([path], (error) => expect.unreachable(error.message));
-    createLogger({ clock: new VirtualClock(), outputs: [output!] }).info('hello');
-    expect(readFileSync(path, 'utf8')).toContain('"message":"hello"');
+    const path = join(folder, 'karpenter.log');
+    for (const message of ['hello', 'again']) {
+      const outputs = openOutputs([path], (error) => expect.unreachable(error.message));
+      createLogger({ clock: new VirtualClock(), outputs }).info(message);
+    }
+    expect(readFileSync(path, 'utf8')).toMatch(/"hello"\}\n.*"again"\}\n$/);
     rmSync(folder, { recursive: true });
+  });
+
+  test('that cannot be opened is an error that names it', () => {
+    const path = join(tmpdir(), 'no', 'such', 'folder', 'x.log');
+    expect(() => openOutputs([path], () => undefined)).toThrow('cannot write the log to');
   });
 
   test('for people has no braces, and colours only when wanted', async () => {

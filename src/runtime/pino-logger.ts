@@ -2,7 +2,7 @@
 // The production logger: JSON lines with upstream's keys, or coloured ones for people at a terminal.
 import { type DestinationStream, destination, type Logger as Pino, pino } from 'pino';
 import type { Clock } from '../base/clock.ts';
-import { messageOf } from '../base/errors.ts';
+import { KarpenterError, messageOf } from '../base/errors.ts';
 import { computeFields, type LogFields, type Logger, type LogLevel, renderFields } from './logging.ts';
 
 /** Where lines go. */
@@ -121,17 +121,28 @@ class Sampler {
 }
 
 /**
- * Opens `stdout`, `stderr` and files (made with their folders, appended to). What fails while writing goes to
- * `onError`, never to the caller.
+ * Opens `stdout`, `stderr` and files (appended to; their folders must exist). Throws `LogOutputError` for a file that
+ * cannot be opened; what fails later, while writing, goes to `onError`, never to the caller.
  */
 export function openOutputs(paths: readonly string[], onError: (error: Error) => void): LogOutput[] {
   const descriptors: Readonly<Record<string, number>> = { stdout: 1, stderr: 2 };
   return paths.map((path) => {
-    // Synchronous: the last lines before a crash are the ones that matter.
-    const output = destination({ dest: descriptors[path] ?? path, sync: true, mkdir: true });
-    output.on('error', onError);
-    return output;
+    try {
+      // Synchronous: the last lines before a crash are the ones that matter.
+      const output = destination({ dest: descriptors[path] ?? path, sync: true });
+      output.on('error', onError);
+      return output;
+    } catch (error) {
+      throw new LogOutputError(path, error);
+    }
   });
+}
+
+/** A log file cannot be opened. */
+export class LogOutputError extends KarpenterError {
+  constructor(path: string, cause: unknown) {
+    super('KRP_LOG_OUTPUT', `cannot write the log to ${path}: ${messageOf(cause)}`, { cause });
+  }
 }
 
 /**

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// A custom kind from its definition: schema, defaults, pruning, columns, subresources.
+import { deepFreeze } from '../../base/freeze.ts';
+import { compareStrings } from '../../base/order.ts';
+import type { CustomResourceDefinition } from '../../kube/kinds.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import type { FieldError } from '../../kube/schema/field-error.ts';
+import { type JsonSchema, StructuralSchema } from '../../kube/schema/index.ts';
+import { nameColumn } from '../printing/columns.ts';
+import { age } from '../printing/human-duration.ts';
+import { compareVersions } from '../registry.ts';
+import type { Column, Resource, ScalePaths, ServedVersion, Strategy, Verb } from '../resource.ts';
+import { compileJsonPath } from './json-path.ts';
+
+type DefinitionVersion = CustomResourceDefinition['spec']['versions'][number];
+
+const verbs: readonly Verb[] = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch'];
+
+/** Fields that every object has; schemas neither describe nor prune them. */
+const envelope = ['apiVersion', 'kind', 'metadata'] as const;
+
+/** What a definition that has been accepted serves. Throws when its schemas cannot be compiled. */
+export function customResource(definition: CustomResourceDefinition): Resource {
+  const { spec } = definition;
+  const { names, group } = spec;
+  const storage = spec.versions.find((version) => version.storage)!;
+  const schemas = new Map(spec.versions.map((version) => [version.name, schemaOf(version)]));
+  const hasStatus = spec.versions.some((version) => version.subresources?.status !== undefined);
+  const versions = spec.versions
+    .filter((version) => version.served)
+    .sort((a, b) => compareVersions(a.name, b.name))
+    .map((version) => servedVersion(definition, version, schemas.get(version.name)!, storage.name));
+  return {
+    id: `${names.plural}.${group}`,
+    group,
+    kind: names.kind,
+    listKind: names.listKind ?? `${names.kind}List`,
+    plural: names.plural,
+    singular: names.singular ?? names.kind.toLowerCase(),
+    namespaced: spec.scope === 'Namespaced',
+    shortNames: names.shortNames ?? [],
+    categories: names.categories ?? [],
+    verbs,
+    versions,
+    storageVersion: storage.name,
+    subresources: [],
+    strategy: customStrategy(schemas.get(storage.name)!, hasStatus),
+    fields: selectableFields(storage),
+    indexed: [],
+    generation: true,
+    unconditionalUpdate: false,
+    returnsDeleted: false,
+    statusKeepsMetadata: false,
+    custom: true,
+  };
+}
+
+function schemaOf(version: DefinitionVersion): StructuralSchema {
+  return new StructuralSchema((version.schema?.openAPIV3Schema ?? {}) as JsonSchema);
+}
+
+function servedVersion(
+  definition: CustomResourceDefinition,
+  version: DefinitionVersion,
+  schema: StructuralSchema,
+  storageVersion: string,
+): ServedVersion {
+  const { group } = definition.spec;
+  const scale = version.subresources?.scale;
+  const paths: ScalePaths | undefined = scale && {
+    specReplicas: scale.specReplicasPath,
+    statusReplicas: scale.statusReplicasPath,
+    ...(scale.labelSelectorPath === undefined ? {} : { selector: scale.labelSelectorPath }),
+  };
+  const apiVersion = `${group}/${version.name}`;
+  return {
+    name: version.name,
+    status: version.subresources?.status !== undefined,
+    columns: columnsOf(version),
+    openApi: version.schema?.openAPIV3Schema,
+    ...(paths ? { scale: paths } : {}),
+    ...(version.deprecated
+      ? { deprecated: version.deprecationWarning ?? `${apiVersion} ${definition.spec.names.kind} is deprecated` }
+      : {}),
+    admit: (object) => prune(schema, object),
+    ...(version.name === storageVersion ? {} : converted(apiVersion, `${group}/${storageVersion}`)),
+  };
+}
+
+/** Versions of one schema differ in their name only. */
+function converted(apiVersion: string, stored: string): Pick<ServedVersion, 'decode' | 'encode'> {
+  const shown = new WeakMap<KubeObject, KubeObject>();
+  return {
+    decode: (object) => {
+      object.apiVersion = stored;
+      return object;
+    },
+    encode: (object) => {
+      let found = shown.get(object);
+      if (!found) {
+        found = { ...object, apiVersion };
+        if (Object.isFrozen(object)) shown.set(object, deepFreeze(found));
+      }
+      return found;
+    },
+  };
+}
+
+type Fields = Record<string, unknown>;
+
+/** Drops what the schema does not know, in place; returns the paths of what was dropped. */
+function prune(schema: StructuralSchema, object: KubeObject): string[] {
+  const fields = object as unknown as Fields;
+  const { value, unknown } = schema.prune(object);
+  if (value !== object) replaceBody(fields, value as Fields);
+  return [...unknown].sort(compareStrings);
+}
+
+function replaceBody(fields: Fields, body: Fields): void {
+  for (const key of Object.keys(fields)) {
+    if ((envelope as readonly string[]).includes(key) || key in body) continue;
+    delete fields[key];
+  }
+  for (const key of Object.keys(body)) if (!(envelope as readonly string[]).includes(key)) fields[key] = body[key];
+}
+
+function customStrategy(schema: StructuralSchema, hasStatus: boolean): Strategy {
+  const check = (object: KubeObject, old?: KubeObject): FieldError[] => schema.validate(object, old);
+  return {
+    default: (object) => {
+      const value = schema.default(object) as unknown as Fields;
+      if (value !== (object as unknown as Fields)) replaceBody(object as unknown as Fields, value);
+    },
+    prepareCreate: (object) => {
+      if (hasStatus) delete (object as unknown as Fields)['status'];
+    },
+    validate: (object, _context, old) => check(object, old),
+    validateStatus: (object, old) => check(object, old),
+  };
+}
+
+function columnsOf(version: DefinitionVersion): readonly Column[] {
+  const printed = version.additionalPrinterColumns ?? [];
+  if (printed.length === 0) {
+    return [
+      nameColumn,
+      dateColumn('Age', '.metadata.creationTimestamp', 'How long ago the server created the object.', 0),
+    ];
+  }
+  return [
+    nameColumn,
+    ...printed.map(({ name, type, format, description = '', priority = 0, jsonPath }) =>
+      type === 'date'
+        ? dateColumn(name, jsonPath, description, priority)
+        : plainColumn(name, type as Column['type'], format, description, priority, jsonPath),
+    ),
+  ];
+}
+
+function dateColumn(name: string, path: string, description: string, priority: number): Column {
+  const read = compileJsonPath(path);
+  return {
+    name,
+    type: 'date',
+    description,
+    priority,
+    cell: (object, now) => {
+      const value = read(object)[0];
+      return value === undefined || value === null ? '<unknown>' : age(value, now);
+    },
+  };
+}
+
+function plainColumn(
+  name: string,
+  type: Column['type'],
+  format: string | undefined,
+  description: string,
+  priority: number,
+  path: string,
+): Column {
+  const read = compileJsonPath(path);
+  const cell = (object: KubeObject): unknown => {
+    const found = read(object);
+    if (found.length === 0) return null;
+    if (type === 'string') return found.map(cellText).join(',');
+    const value = found[0];
+    if (type === 'integer') return typeof value === 'number' ? Math.trunc(value) : null;
+    if (type === 'number') return typeof value === 'number' ? value : null;
+    return typeof value === 'boolean' ? value : null;
+  };
+  return { name, type, ...(format === undefined ? {} : { format }), description, priority, cell };
+}
+
+function cellText(value: unknown): string {
+  if (value === null || value === undefined) return '<none>';
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
+function selectableFields(version: DefinitionVersion): Resource['fields'] {
+  const fields: Record<string, (object: KubeObject) => string> = {};
+  for (const { jsonPath } of version.selectableFields ?? []) {
+    const read = compileJsonPath(jsonPath);
+    fields[jsonPath.replace(/^\./, '')] = (object) => {
+      const value = read(object)[0];
+      return value === undefined || value === null ? '' : String(value);
+    };
+  }
+  return fields;
+}

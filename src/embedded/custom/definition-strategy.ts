@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// CustomResourceDefinitions as objects: what is filled in and what is refused before anything is served by them.
+import type { CustomResourceDefinition } from '../../kube/kinds.ts';
+import type { FieldError } from '../../kube/schema/field-error.ts';
+import { type JsonSchema, StructuralSchema } from '../../kube/schema/index.ts';
+import { oneOf } from '../registry/pod-validation.ts';
+import type { Strategy } from '../resource.ts';
+import { label1035Problems, subdomainProblems } from '../rest/names.ts';
+
+export const definitionStrategy: Strategy<CustomResourceDefinition> = {
+  default: ({ spec }) => {
+    if (!spec?.names) return;
+    const { names } = spec;
+    names.singular ??= (names.kind ?? '').toLowerCase();
+    names.listKind ??= `${names.kind}List`;
+    spec.conversion ??= { strategy: 'None' };
+  },
+  prepareCreate: (definition) => {
+    delete (definition as { status?: unknown }).status;
+    definition.status = {
+      conditions: [],
+      acceptedNames: { plural: '', kind: '' },
+      storedVersions: (definition.spec?.versions ?? [])
+        .filter((version) => version.storage)
+        .map((version) => version.name),
+    };
+  },
+  validate: validateDefinition,
+  validateUpdate: (definition, old) => {
+    const errors: FieldError[] = [];
+    const immutable = (field: string, value: unknown, before: unknown): void => {
+      if (value !== before) errors.push({ field, type: 'Invalid', value, detail: 'field is immutable' });
+    };
+    immutable('spec.group', definition.spec.group, old.spec.group);
+    immutable('spec.names.plural', definition.spec.names.plural, old.spec.names.plural);
+    const established = old.status?.conditions?.some(
+      (condition) => condition.type === 'Established' && condition.status === 'True',
+    );
+    if (established) {
+      immutable('spec.scope', definition.spec.scope, old.spec.scope);
+      immutable('spec.names.kind', definition.spec.names.kind, old.spec.names.kind);
+    }
+    return errors;
+  },
+};
+
+function validateDefinition(definition: CustomResourceDefinition): FieldError[] {
+  const errors: FieldError[] = [];
+  const spec = definition.spec;
+  if (!spec) return [required('spec')];
+  const expected = `${spec.names?.plural}.${spec.group}`;
+  if (definition.metadata.name !== expected) {
+    errors.push({
+      field: 'metadata.name',
+      type: 'Invalid',
+      value: definition.metadata.name,
+      detail: `must be spec.names.plural+"."+spec.group`,
+    });
+  }
+  if (!spec.group) errors.push(required('spec.group'));
+  else {
+    for (const detail of subdomainProblems(spec.group)) errors.push(invalid('spec.group', spec.group, detail));
+    if (!spec.group.includes('.'))
+      errors.push(invalid('spec.group', spec.group, 'should be a domain with at least one dot'));
+  }
+  if (!spec.scope) errors.push(required('spec.scope'));
+  else oneOf(errors, 'spec.scope', spec.scope, ['Cluster', 'Namespaced']);
+  errors.push(...nameErrors(spec));
+  errors.push(...versionErrors(spec));
+  if (spec.group?.endsWith('.k8s.io') && !definition.metadata.annotations?.['api-approved.kubernetes.io']) {
+    errors.push({
+      field: 'metadata.annotations[api-approved.kubernetes.io]',
+      type: 'Required',
+      detail:
+        'protected groups must have approval annotation "api-approved.kubernetes.io", see https://github.com/kubernetes/enhancements/pull/1111',
+    });
+  }
+  return errors;
+}
+
+type Spec = CustomResourceDefinition['spec'];
+
+function nameErrors(spec: Spec): FieldError[] {
+  const errors: FieldError[] = [];
+  const names = spec.names ?? {};
+  for (const field of ['plural', 'singular', 'kind', 'listKind'] as const) {
+    const value = names[field];
+    if (!value) {
+      errors.push(required(`spec.names.${field}`));
+      continue;
+    }
+    for (const detail of label1035Problems(value.toLowerCase()))
+      errors.push(invalid(`spec.names.${field}`, value, detail));
+  }
+  if (names.kind && names.kind === names.listKind) {
+    errors.push(invalid('spec.names.listKind', names.listKind, 'kind and listKind may not be the same'));
+  }
+  return errors;
+}
+
+function versionErrors(spec: Spec): FieldError[] {
+  const errors: FieldError[] = [];
+  const versions = spec.versions ?? [];
+  if (versions.length === 0) errors.push(required('spec.versions'));
+  const seen = new Set<string>();
+  versions.forEach((version, i) => {
+    const at = `spec.versions[${i}]`;
+    for (const detail of label1035Problems(version.name ?? ''))
+      errors.push(invalid(`${at}.name`, version.name, detail));
+    if (seen.has(version.name)) errors.push(invalid(`${at}.name`, version.name, 'must be unique'));
+    seen.add(version.name);
+    if (!version.schema?.openAPIV3Schema)
+      errors.push({ ...required(`${at}.schema.openAPIV3Schema`), detail: 'schemas are required' });
+    else if (version.schema.openAPIV3Schema.type !== 'object') {
+      errors.push(
+        invalid(`${at}.schema.openAPIV3Schema.type`, version.schema.openAPIV3Schema.type ?? '', 'must be object'),
+      );
+    } else {
+      const schema = new StructuralSchema(version.schema.openAPIV3Schema as JsonSchema);
+      for (const problem of schema.problems) {
+        errors.push({ ...problem, field: `${at}.schema.openAPIV3Schema.${problem.field}` });
+      }
+    }
+  });
+  const stored = versions.filter((version) => version.storage).length;
+  if (versions.length > 0 && stored !== 1) {
+    errors.push(
+      invalid(
+        'spec.versions',
+        versions.map((version) => version.name),
+        'must have exactly one version marked as storage version',
+      ),
+    );
+  }
+  if (spec.conversion && spec.conversion.strategy !== 'None') {
+    errors.push(
+      invalid('spec.conversion.strategy', spec.conversion.strategy, 'the embedded server converts by None only'),
+    );
+  }
+  return errors;
+}
+
+function required(field: string): FieldError {
+  return { field, type: 'Required', detail: '' };
+}
+
+function invalid(field: string, value: unknown, detail: string): FieldError {
+  return { field, type: 'Invalid', value, detail };
+}

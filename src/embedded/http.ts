@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// The API server on the wire: HTTPS on loopback, bearer tokens, JSON (and YAML) in, JSON out.
+
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:https';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import type { Clock } from '../base/clock.ts';
+import { messageOf } from '../base/errors.ts';
+import type { Random } from '../base/random.ts';
+import type { Logger } from '../runtime/logging.ts';
+import type { Authenticator } from './authentication.ts';
+import { makeCertificate } from './certificates.ts';
+import { parseBody } from './http-body.ts';
+import type { ApiRequest, ApiResponse, ServerWatch, UserInfo } from './rest/request.ts';
+import { badRequest, StatusError, tooLarge, unauthorized, unsupportedMediaType } from './status.ts';
+
+export interface ListenOptions {
+  /** 0 or none: any free port. */
+  readonly port?: number;
+  /** Loopback by default; anything else is the caller's decision. */
+  readonly host?: string;
+}
+
+/** An open port. */
+export interface HttpListener {
+  readonly url: string;
+  readonly port: number;
+  /** The authority clients must trust, PEM. */
+  readonly certificateAuthority: string;
+  close(): Promise<void>;
+}
+
+interface Served {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly authenticator: Authenticator;
+  handle(request: ApiRequest): ApiResponse;
+}
+
+const bodyLimit = 3 * 1024 * 1024;
+/** Answers below this are not worth compressing. */
+const compressFrom = 128 * 1024;
+const publicPaths = /^\/(healthz|livez|readyz|version)(\/|$)/;
+const anonymous: UserInfo = Object.freeze({ username: 'system:anonymous', groups: ['system:unauthenticated'] });
+const compress = promisify(gzip);
+
+export async function listenHttps(server: Served, options: ListenOptions, log: Logger): Promise<HttpListener> {
+  const host = options.host ?? '127.0.0.1';
+  const addresses = [...new Set(['127.0.0.1', '::1', ...(/^[\d.]+$|:/.test(host) ? [host] : [])])].filter(
+    (address) => address !== '0.0.0.0' && address !== '::',
+  );
+  const names = [
+    ...new Set([
+      'localhost',
+      'kubernetes',
+      'kubernetes.default',
+      'kubernetes.default.svc',
+      ...(addresses.includes(host) || /[:\d]$/.test(host) ? [] : [host]),
+    ]),
+  ];
+  const made = await makeCertificate(server.clock, server.random, names, addresses);
+  const https = createServer(
+    { cert: made.certificate, key: made.key, keepAlive: true, minVersion: 'TLSv1.2' },
+    (request, response) => {
+      void serve(server, request, response, log);
+    },
+  );
+  https.keepAliveTimeout = 120_000;
+  https.requestTimeout = 0;
+  https.on('tlsClientError', () => {
+    // A client that does not trust us, or speaks no TLS: its affair.
+  });
+  https.on('clientError', (_error, socket) => socket.destroy());
+  await new Promise<void>((resolve, reject) => {
+    https.once('error', reject);
+    https.listen(options.port ?? 0, host, resolve);
+  });
+  const address = https.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  return {
+    url: `https://${host.includes(':') ? `[${host}]` : host}:${port}`,
+    port,
+    certificateAuthority: made.authority,
+    close: () => closeServer(https),
+  };
+}
+
+function closeServer(https: Server): Promise<void> {
+  return new Promise((resolve) => {
+    https.close(() => resolve());
+    https.closeIdleConnections();
+    https.closeAllConnections();
+  });
+}
+
+async function serve(server: Served, request: IncomingMessage, response: ServerResponse, log: Logger): Promise<void> {
+  try {
+    const answer = await answerTo(server, request);
+    if (answer.stream) await sendWatch(answer.stream, response, answer);
+    else await send(request, response, answer);
+  } catch (error) {
+    if (response.headersSent || response.destroyed) {
+      response.destroy();
+      return;
+    }
+    const refusal = error instanceof StatusError ? error : new StatusError(500, 'InternalError', messageOf(error));
+    if (!(error instanceof StatusError)) log.error('connection failed', { path: request.url, error });
+    await send(request, response, { status: refusal.status.code!, body: refusal.status }).catch(() =>
+      response.destroy(),
+    );
+    // What is left of an oversized body is not read.
+    if (refusal.status.code === 413) request.destroy();
+  }
+}
+
+async function answerTo(server: Served, request: IncomingMessage): Promise<ApiResponse> {
+  const url = parseUrl(request.url ?? '/');
+  const user = userOf(server.authenticator, request, url.pathname);
+  const query: Record<string, string> = {};
+  for (const [key, value] of url.searchParams) if (!(key in query)) query[key] = value;
+  const contentType = request.headers['content-type'];
+  const method = request.method ?? 'GET';
+  if (request.headers.upgrade !== undefined)
+    throw badRequest('upgrade requests are not served by the embedded cluster');
+  const text = await readBody(request);
+  const body = text.length === 0 ? undefined : parseBody(text, method, contentType);
+  return server.handle({
+    method,
+    path: url.pathname,
+    query,
+    ...(body === undefined ? {} : { body }),
+    ownsBody: true,
+    user,
+    ...(contentType === undefined ? {} : { contentType }),
+    ...(request.headers.accept === undefined ? {} : { accept: request.headers.accept }),
+    ...(request.headers['user-agent'] === undefined ? {} : { userAgent: request.headers['user-agent'] }),
+  });
+}
+
+function parseUrl(text: string): URL {
+  try {
+    return new URL(text.startsWith('/') ? `https://localhost${text}` : text);
+  } catch {
+    throw badRequest('the request path cannot be parsed');
+  }
+}
+
+function userOf(authenticator: Authenticator, request: IncomingMessage, path: string): UserInfo {
+  const header = request.headers.authorization;
+  if (header === undefined) {
+    if (publicPaths.test(path)) return anonymous;
+    throw unauthorized();
+  }
+  const token = /^Bearer +(\S+) *$/i.exec(header)?.[1];
+  const user = token === undefined ? undefined : authenticator.userOf(token);
+  if (!user) throw unauthorized();
+  return user;
+}
+
+async function readBody(request: IncomingMessage): Promise<Buffer> {
+  const encoding = request.headers['content-encoding'];
+  if (encoding !== undefined && encoding !== 'identity') throw unsupportedMediaType();
+  if (Number(request.headers['content-length'] ?? 0) > bodyLimit) throw tooLarge(bodyLimit);
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > bodyLimit) throw tooLarge(bodyLimit);
+    chunks.push(chunk);
+  }
+  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+}
+
+async function send(request: IncomingMessage, response: ServerResponse, answer: ApiResponse): Promise<void> {
+  const isText = answer.text !== undefined;
+  let payload = Buffer.from(isText ? answer.text! : `${JSON.stringify(answer.body ?? {})}\n`);
+  response.statusCode = answer.status;
+  response.setHeader(
+    'Content-Type',
+    answer.headers?.['content-type'] ?? (isText ? 'text/plain; charset=utf-8' : 'application/json'),
+  );
+  response.setHeader('Cache-Control', 'no-cache, private');
+  setHeaders(response, answer);
+  if (payload.length >= compressFrom && /\bgzip\b/.test(String(request.headers['accept-encoding'] ?? ''))) {
+    payload = await compress(payload, { level: 1 });
+    response.setHeader('Content-Encoding', 'gzip');
+    response.setHeader('Vary', 'Accept-Encoding');
+  }
+  response.setHeader('Content-Length', payload.length);
+  response.end(request.method === 'HEAD' ? undefined : payload);
+}
+
+function setHeaders(response: ServerResponse, answer: ApiResponse): void {
+  for (const [name, value] of Object.entries(answer.headers ?? {})) response.setHeader(name, value);
+  const warnings = (answer.warnings ?? []).map(
+    (warning) => `299 - ${JSON.stringify(warning.replaceAll(/[\r\n]/g, ' '))}`,
+  );
+  if (warnings.length > 0) response.setHeader('Warning', warnings);
+}
+
+/** Sends lines as they come. A client that does not read makes the watch wait, until it lags too far behind. */
+async function sendWatch(stream: ServerWatch, response: ServerResponse, answer: ApiResponse): Promise<void> {
+  const close = (): void => stream.close();
+  response.once('close', close);
+  response.statusCode = 200;
+  response.setHeader('Content-Type', answer.headers?.['content-type'] ?? 'application/json');
+  response.setHeader('Cache-Control', 'no-cache, private');
+  setHeaders(response, answer);
+  response.flushHeaders();
+  for await (const line of stream.lines()) {
+    if (response.destroyed) break;
+    if (!response.write(line)) await drained(response);
+  }
+  response.off('close', close);
+  response.end();
+}
+
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      response.off('drain', done);
+      response.off('close', done);
+      resolve();
+    };
+    response.on('drain', done);
+    response.on('close', done);
+  });
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// The workloads of the apps group.
+import { deepEqual } from '../../base/freeze.ts';
+import type { DaemonSet, Deployment, ReplicaSet, StatefulSet } from '../../kube/kinds.ts';
+import * as print from '../printing/workloads.ts';
+import type { Resource } from '../resource.ts';
+import { define } from './define.ts';
+import { defaultTemplate, immutable, notNegative, selectorMatchesTemplate, validateTemplate } from './workloads.ts';
+
+const always = ['Always'];
+const scale = { specReplicas: '.spec.replicas', statusReplicas: '.status.replicas', selector: '.spec.selector' };
+
+const deployments = define<Deployment>({
+  group: 'apps',
+  kind: 'Deployment',
+  namespaced: true,
+  shortNames: ['deploy'],
+  categories: ['all'],
+  status: true,
+  scale,
+  generation: true,
+  columns: print.deploymentColumns,
+  strategy: {
+    default: ({ spec }) => {
+      if (!spec) return;
+      spec.replicas ??= 1;
+      spec.revisionHistoryLimit ??= 10;
+      spec.progressDeadlineSeconds ??= 600;
+      const strategy = (spec.strategy ??= {});
+      strategy.type ??= 'RollingUpdate';
+      if (strategy.type === 'RollingUpdate') {
+        const rolling = (strategy.rollingUpdate ??= {});
+        rolling.maxSurge ??= '25%';
+        rolling.maxUnavailable ??= '25%';
+      }
+      defaultTemplate(spec.template);
+    },
+    prepareCreate: (deployment) => {
+      deployment.status = {};
+    },
+    validate: ({ spec }) => [
+      ...notNegative('spec.replicas', spec?.replicas),
+      ...selectorMatchesTemplate(spec?.selector, spec?.template),
+      ...validateTemplate(spec?.template, always),
+      ...notNegative('spec.minReadySeconds', spec?.minReadySeconds),
+    ],
+    validateUpdate: ({ spec }, old) => immutable('spec.selector', spec?.selector, old.spec?.selector),
+  },
+});
+
+const replicaSets = define<ReplicaSet>({
+  group: 'apps',
+  kind: 'ReplicaSet',
+  namespaced: true,
+  shortNames: ['rs'],
+  categories: ['all'],
+  status: true,
+  scale,
+  generation: true,
+  columns: print.replicaSetColumns,
+  fields: { 'status.replicas': (set) => String(set.status?.replicas ?? 0) },
+  strategy: {
+    default: ({ spec }) => {
+      if (!spec) return;
+      spec.replicas ??= 1;
+      defaultTemplate(spec.template);
+    },
+    prepareCreate: (set) => {
+      set.status = { replicas: 0 };
+    },
+    validate: ({ spec }) => [
+      ...notNegative('spec.replicas', spec?.replicas),
+      ...selectorMatchesTemplate(spec?.selector, spec?.template),
+      ...validateTemplate(spec?.template, always),
+    ],
+    validateUpdate: ({ spec }, old) => immutable('spec.selector', spec?.selector, old.spec?.selector),
+  },
+});
+
+const daemonSets = define<DaemonSet>({
+  group: 'apps',
+  kind: 'DaemonSet',
+  namespaced: true,
+  shortNames: ['ds'],
+  categories: ['all'],
+  status: true,
+  generation: true,
+  columns: print.daemonSetColumns,
+  strategy: {
+    default: ({ spec }) => {
+      if (!spec) return;
+      spec.revisionHistoryLimit ??= 10;
+      const strategy = (spec.updateStrategy ??= {});
+      strategy.type ??= 'RollingUpdate';
+      if (strategy.type === 'RollingUpdate') {
+        const rolling = (strategy.rollingUpdate ??= {});
+        rolling.maxUnavailable ??= 1;
+        rolling.maxSurge ??= 0;
+      }
+      defaultTemplate(spec.template);
+    },
+    prepareCreate: (set) => {
+      set.status = { currentNumberScheduled: 0, desiredNumberScheduled: 0, numberMisscheduled: 0, numberReady: 0 };
+    },
+    validate: ({ spec }) => [
+      ...selectorMatchesTemplate(spec?.selector, spec?.template),
+      ...validateTemplate(spec?.template, always),
+    ],
+    validateUpdate: ({ spec }, old) => immutable('spec.selector', spec?.selector, old.spec?.selector),
+  },
+});
+
+const statefulSets = define<StatefulSet>({
+  group: 'apps',
+  kind: 'StatefulSet',
+  namespaced: true,
+  shortNames: ['sts'],
+  categories: ['all'],
+  status: true,
+  scale,
+  generation: true,
+  columns: print.statefulSetColumns,
+  strategy: {
+    default: ({ spec }) => {
+      if (!spec) return;
+      spec.replicas ??= 1;
+      spec.revisionHistoryLimit ??= 10;
+      spec.podManagementPolicy ??= 'OrderedReady';
+      const strategy = (spec.updateStrategy ??= {});
+      strategy.type ??= 'RollingUpdate';
+      if (strategy.type === 'RollingUpdate') strategy.rollingUpdate ??= { partition: 0 };
+      spec.persistentVolumeClaimRetentionPolicy ??= { whenDeleted: 'Retain', whenScaled: 'Retain' };
+      defaultTemplate(spec.template);
+      for (const claim of spec.volumeClaimTemplates ?? []) {
+        claim.apiVersion ??= 'v1';
+        claim.kind ??= 'PersistentVolumeClaim';
+        if (claim.spec) claim.spec.volumeMode ??= 'Filesystem';
+        claim.status ??= { phase: 'Pending' };
+      }
+    },
+    prepareCreate: (set) => {
+      set.status = { replicas: 0 };
+    },
+    validate: ({ spec }) => [
+      ...notNegative('spec.replicas', spec?.replicas),
+      ...selectorMatchesTemplate(spec?.selector, spec?.template),
+      ...validateTemplate(spec?.template, always),
+    ],
+    validateUpdate: ({ spec }, old) => {
+      const same = deepEqual({ ...spec, ...pick(old.spec!, mutableParts) }, old.spec);
+      return same
+        ? []
+        : [
+            {
+              field: 'spec',
+              type: 'Forbidden',
+              detail:
+                "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden",
+            },
+          ];
+    },
+  },
+});
+
+const mutableParts = [
+  'replicas',
+  'ordinals',
+  'template',
+  'updateStrategy',
+  'revisionHistoryLimit',
+  'persistentVolumeClaimRetentionPolicy',
+  'minReadySeconds',
+] as const;
+
+function pick<T extends object, K extends keyof T>(object: T, keys: readonly K[]): Pick<T, K> {
+  return Object.fromEntries(keys.map((key) => [key, object[key]])) as Pick<T, K>;
+}
+
+export const appsResources: readonly Resource[] = [
+  deployments,
+  replicaSets,
+  daemonSets,
+  statefulSets,
+  define({ group: 'apps', kind: 'ControllerRevision', namespaced: true, columns: print.controllerRevisionColumns }),
+];

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Work that ends: jobs and what starts them.
+import type { CronJob, Job } from '../../kube/kinds.ts';
+import * as print from '../printing/workloads.ts';
+import type { Resource } from '../resource.ts';
+import { define } from './define.ts';
+import { defaultTemplate, notNegative, validateTemplate } from './workloads.ts';
+
+const jobs = define<Job>({
+  group: 'batch',
+  kind: 'Job',
+  namespaced: true,
+  categories: ['all'],
+  status: true,
+  generation: true,
+  columns: print.jobColumns,
+  fields: { 'status.successful': (job) => String(job.status?.succeeded ?? 0) },
+  strategy: {
+    default: ({ spec }) => {
+      if (!spec) return;
+      if (spec.completions === undefined && spec.parallelism === undefined) {
+        spec.completions = 1;
+        spec.parallelism = 1;
+      }
+      spec.parallelism ??= 1;
+      spec.backoffLimit ??= spec.backoffLimitPerIndex === undefined ? 6 : 2_147_483_647;
+      spec.completionMode ??= 'NonIndexed';
+      spec.suspend ??= false;
+      spec.podReplacementPolicy ??= spec.podFailurePolicy ? 'Failed' : 'TerminatingOrFailed';
+      defaultTemplate(spec.template);
+    },
+    prepareCreate: (job, context) => {
+      job.status = {};
+      if (job.spec && !job.spec.manualSelector) selectByUid(job, context.random.uuid());
+    },
+    validate: ({ spec }) => [
+      ...notNegative('spec.parallelism', spec?.parallelism),
+      ...notNegative('spec.completions', spec?.completions),
+      ...notNegative('spec.backoffLimit', spec?.backoffLimit),
+      ...validateTemplate(spec?.template, ['OnFailure', 'Never']),
+    ],
+  },
+});
+
+/** A job picks its pods by an id of its own, under the labels of the API server. */
+function selectByUid(job: Job, uid: string): void {
+  const spec = job.spec!;
+  const name = job.metadata.name ?? '';
+  spec.selector = { matchLabels: { 'batch.kubernetes.io/controller-uid': uid } };
+  if (!spec.template) return;
+  spec.template.metadata = {
+    ...spec.template.metadata,
+    labels: {
+      ...spec.template.metadata?.labels,
+      'controller-uid': uid,
+      'batch.kubernetes.io/controller-uid': uid,
+      'job-name': name,
+      'batch.kubernetes.io/job-name': name,
+    },
+  };
+}
+
+const cronJobs = define<CronJob>({
+  group: 'batch',
+  kind: 'CronJob',
+  namespaced: true,
+  shortNames: ['cj'],
+  categories: ['all'],
+  status: true,
+  generation: true,
+  columns: print.cronJobColumns,
+  strategy: {
+    default: ({ spec }) => {
+      if (!spec) return;
+      spec.concurrencyPolicy ??= 'Allow';
+      spec.suspend ??= false;
+      spec.successfulJobsHistoryLimit ??= 3;
+      spec.failedJobsHistoryLimit ??= 1;
+      defaultTemplate(spec.jobTemplate?.spec?.template);
+    },
+    prepareCreate: (job) => {
+      job.status = {};
+    },
+  },
+});
+
+export const batchResources: readonly Resource[] = [jobs, cronJobs];

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the API server fills into pods and pod templates.
+import type { Container, PodSpec, Probe, Volume } from '../../kube/kinds.ts';
+
+/** Fills in a pod's spec, in place. The same for pods and for the templates of workloads. */
+export function defaultPodSpec(spec: PodSpec): void {
+  spec.restartPolicy ??= 'Always';
+  spec.terminationGracePeriodSeconds ??= 30;
+  spec.dnsPolicy ??= 'ClusterFirst';
+  spec.securityContext ??= {};
+  spec.schedulerName ??= 'default-scheduler';
+  if (spec.serviceAccountName === undefined && spec.serviceAccount !== undefined) {
+    spec.serviceAccountName = spec.serviceAccount;
+  }
+  if (spec.serviceAccountName !== undefined) spec.serviceAccount = spec.serviceAccountName;
+  for (const container of spec.initContainers ?? []) defaultContainer(container, spec.hostNetwork === true);
+  for (const container of spec.containers ?? []) defaultContainer(container, spec.hostNetwork === true);
+  for (const volume of spec.volumes ?? []) defaultVolume(volume);
+}
+
+function defaultContainer(container: Container, hostNetwork: boolean): void {
+  container.terminationMessagePath ??= '/dev/termination-log';
+  container.terminationMessagePolicy ??= 'File';
+  container.imagePullPolicy ??= pullPolicyFor(container.image ?? '');
+  const resources = (container.resources ??= {});
+  if (resources.limits) {
+    const requests: Record<string, string> = { ...resources.requests };
+    for (const name in resources.limits) requests[name] ??= resources.limits[name]!;
+    resources.requests = requests;
+  }
+  for (const port of container.ports ?? []) {
+    port.protocol ??= 'TCP';
+    if (hostNetwork) port.hostPort ??= port.containerPort;
+  }
+  for (const probe of [container.livenessProbe, container.readinessProbe, container.startupProbe]) {
+    if (probe) defaultProbe(probe);
+  }
+  for (const variable of container.env ?? []) {
+    const reference = variable.valueFrom?.fieldRef;
+    if (reference) reference.apiVersion ??= 'v1';
+  }
+}
+
+/** An image without a tag, or with `latest`, is pulled anew. */
+function pullPolicyFor(image: string): 'Always' | 'IfNotPresent' {
+  const reference = image.slice(image.lastIndexOf('/') + 1);
+  if (reference.includes('@')) return 'IfNotPresent';
+  const tag = reference.split(':')[1];
+  return tag === undefined || tag === 'latest' ? 'Always' : 'IfNotPresent';
+}
+
+function defaultProbe(probe: Probe): void {
+  probe.timeoutSeconds ??= 1;
+  probe.periodSeconds ??= 10;
+  probe.successThreshold ??= 1;
+  probe.failureThreshold ??= 3;
+  if (probe.httpGet) {
+    probe.httpGet.path ??= '/';
+    probe.httpGet.scheme ??= 'HTTP';
+  }
+  if (probe.grpc) probe.grpc.service ??= '';
+}
+
+const ownFields = new Set(['name']);
+
+function defaultVolume(volume: Volume): void {
+  const sources = Object.keys(volume).filter((key) => !ownFields.has(key));
+  if (sources.length === 0) volume.emptyDir = {};
+  if (volume.secret) volume.secret.defaultMode ??= 420;
+  if (volume.configMap) volume.configMap.defaultMode ??= 420;
+  if (volume.downwardAPI) volume.downwardAPI.defaultMode ??= 420;
+  if (volume.projected) volume.projected.defaultMode ??= 420;
+  if (volume.hostPath) volume.hostPath.type ??= '';
+}

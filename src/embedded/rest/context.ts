@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every handler gets: the server's parts, the resource in question and the request.
+import type { Clock } from '../../base/clock.ts';
+import type { Random } from '../../base/random.ts';
+import type { Pod } from '../../kube/kinds.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import type { Registry } from '../registry.ts';
+import type { Resource, ServedVersion } from '../resource.ts';
+import type { Collection, Store } from '../store.ts';
+import type { ApiRequest, RequestInfo, UserInfo } from './request.ts';
+import type { ListSnapshots } from './snapshots.ts';
+
+/** The parts of the server that handlers work with. */
+export interface ServerParts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly store: Store;
+  readonly registry: Registry;
+  readonly snapshots: ListSnapshots;
+  readonly bookmarks: BookmarkClock;
+  /** Makes a token under which its bearer is that user. */
+  issueToken(user: UserInfo): string;
+  /** What a container has logged; undefined: nothing is known of it. */
+  readonly logs?: (pod: Pod, container: string) => string | undefined;
+}
+
+/** Tells open watches when it is time for a bookmark. */
+export interface BookmarkClock {
+  /** Calls back about once a minute until the returned function is called. */
+  subscribe(callback: () => void): () => void;
+}
+
+/** One request for a resource. */
+export interface RequestContext extends ServerParts {
+  readonly request: ApiRequest;
+  readonly info: RequestInfo;
+  readonly resource: Resource;
+  readonly version: ServedVersion;
+  readonly collection: Collection;
+  /** Sentences for the client's Warning headers. */
+  readonly warnings: string[];
+}
+
+/** The stored object in the version that was asked for. */
+export function encode(context: { readonly version: ServedVersion }, object: KubeObject): KubeObject {
+  return context.version.encode ? context.version.encode(object) : object;
+}
+
+/** The namespace under which objects of this request are stored: '' for cluster-scoped kinds. */
+export function storageNamespace(context: RequestContext): string {
+  return context.resource.namespaced ? context.info.namespace : '';
+}

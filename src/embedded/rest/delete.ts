@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Deletes: at once, with grace, or by marking the object until its finalizers are gone.
+import { deepClone } from '../../base/freeze.ts';
+import type { KubeObject, Status } from '../../kube/object.ts';
+import { formatTime } from '../../kube/time.ts';
+import { conflict } from '../status.ts';
+import { encode, type RequestContext } from './context.ts';
+import { selectNow } from './list.ts';
+import { type DeleteOptions, parseDeleteOptions, parseListOptions } from './options.ts';
+import type { ApiResponse } from './request.ts';
+import { commitUpdate, requireObject } from './write.ts';
+
+export const orphanFinalizer = 'orphan';
+export const foregroundFinalizer = 'foregroundDeletion';
+
+export function handleDelete(context: RequestContext): ApiResponse {
+  const options = parseDeleteOptions(context.request.body, context.request.query);
+  const { object, removed } = deleteObject(context, requireObject(context), options);
+  if (removed && !context.resource.returnsDeleted) return { status: 200, body: successOf(context, object) };
+  const accepted = !removed && (options.propagationPolicy === 'Foreground' || options.orphanDependents === false);
+  return { status: accepted ? 202 : 200, body: encode(context, object) };
+}
+
+export function handleDeleteCollection(context: RequestContext): ApiResponse {
+  const options = parseDeleteOptions(context.request.body, context.request.query);
+  const selection = parseListOptions(context.request.query, false);
+  const items = selectNow(context, selection).map((object) =>
+    encode(context, deleteObject(context, object, options).object),
+  );
+  return {
+    status: 200,
+    body: {
+      kind: context.resource.listKind,
+      apiVersion: items[0]?.apiVersion ?? context.version.name,
+      metadata: { resourceVersion: String(context.store.revision) },
+      items,
+    },
+  };
+}
+
+/** Deletes one object as far as its grace and finalizers allow; says what it is then and whether it is gone. */
+export function deleteObject(
+  context: RequestContext,
+  old: KubeObject,
+  options: DeleteOptions,
+): { object: KubeObject; removed: boolean } {
+  const { resource, collection } = context;
+  const { strategy } = resource;
+  checkPreconditions(context, old, options);
+  strategy.refuseDelete?.(old);
+  const finalizers = finalizersFor(old, options);
+  const grace = strategy.gracePeriod?.(old, options.gracePeriodSeconds);
+  const marked = old.metadata.deletionTimestamp !== undefined;
+  const waits = (grace ?? 0) > 0 || finalizers.length > 0 || strategy.heldBack?.(old) === true;
+  if (!waits) {
+    if (options.dryRun) return { object: old, removed: true };
+    return { object: collection.remove(old.metadata.namespace ?? '', old.metadata.name!), removed: true };
+  }
+  const oldGrace = old.metadata.deletionGracePeriodSeconds;
+  const shortens = marked && grace !== undefined && oldGrace !== undefined && grace < oldGrace;
+  const sameFinalizers = finalizers.join() === (old.metadata.finalizers ?? []).join();
+  if (marked && !shortens && sameFinalizers) return { object: old, removed: false };
+  const object = deepClone(old);
+  if (!marked || shortens) {
+    const seconds = grace ?? 0;
+    object.metadata.deletionTimestamp = formatTime(context.clock.now() + seconds * 1000);
+    object.metadata.deletionGracePeriodSeconds = seconds;
+    if (resource.generation) object.metadata.generation = (old.metadata.generation ?? 0) + 1;
+    strategy.onDeleting?.(object);
+  }
+  if (finalizers.length > 0) object.metadata.finalizers = finalizers;
+  else delete object.metadata.finalizers;
+  if (options.dryRun) return { object, removed: false };
+  return { object: commitUpdate(context, object), removed: false };
+}
+
+function checkPreconditions(context: RequestContext, old: KubeObject, options: DeleteOptions): void {
+  const { uid, resourceVersion } = options.preconditions;
+  const named = { group: context.resource.group, plural: context.resource.kind };
+  const name = old.metadata.name!;
+  if (uid !== undefined && uid !== null && uid !== old.metadata.uid) {
+    throw conflict(
+      named,
+      name,
+      `the UID in the precondition (${uid}) does not match the UID in record (${old.metadata.uid}). The object might have been deleted and then recreated`,
+    );
+  }
+  if (resourceVersion !== undefined && resourceVersion !== null && resourceVersion !== old.metadata.resourceVersion) {
+    throw conflict(
+      named,
+      name,
+      `the ResourceVersion in the precondition (${resourceVersion}) does not match the ResourceVersion in record (${old.metadata.resourceVersion}). The object might have been modified`,
+    );
+  }
+}
+
+/** The finalizers that make the garbage collector act as the options ask. */
+function finalizersFor(old: KubeObject, options: DeleteOptions): string[] {
+  const current = old.metadata.finalizers ?? [];
+  const policy =
+    options.propagationPolicy ??
+    (options.orphanDependents === undefined ? undefined : options.orphanDependents ? 'Orphan' : 'Background');
+  // No word from the client: what an earlier delete chose stays.
+  if (policy === undefined) return [...current];
+  const others = current.filter((finalizer) => finalizer !== orphanFinalizer && finalizer !== foregroundFinalizer);
+  if (policy === 'Orphan') return [...others, orphanFinalizer];
+  return policy === 'Foreground' ? [...others, foregroundFinalizer] : others;
+}
+
+function successOf(context: RequestContext, object: KubeObject): Status {
+  const { group, plural } = context.resource;
+  return {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Success',
+    details: {
+      name: object.metadata.name!,
+      ...(group === '' ? {} : { group }),
+      kind: plural,
+      uid: object.metadata.uid!,
+    },
+  };
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a request for a resource to the handler of its verb.
+
+import type { Resource, ServedVersion } from '../resource.ts';
+import { methodNotAllowed, unknownResource } from '../status.ts';
+import type { RequestContext } from './context.ts';
+import { handleDelete, handleDeleteCollection } from './delete.ts';
+import { handleCreate, handleGet, handlePatch, handleUpdate } from './handlers.ts';
+import { handleList } from './list.ts';
+import { present } from './present.ts';
+import type { ApiResponse } from './request.ts';
+import { handleScale } from './scale.ts';
+import { specialSubresources } from './subresources.ts';
+import { handleWatch } from './watch.ts';
+
+type Handler = (context: RequestContext) => ApiResponse;
+
+const onObjects: Readonly<Record<string, Handler>> = {
+  get: handleGet,
+  list: handleList,
+  watch: handleWatch,
+  create: handleCreate,
+  update: handleUpdate,
+  patch: handlePatch,
+  delete: handleDelete,
+  deletecollection: handleDeleteCollection,
+};
+
+/** Answers a request for a resource or subresource that is served. Throws StatusError to refuse. */
+export function dispatch(context: RequestContext): ApiResponse {
+  const response = handlerFor(context)(context);
+  return response.stream ? response : present(context, response);
+}
+
+function handlerFor(context: RequestContext): Handler {
+  const { info, resource, version } = context;
+  const { subresource, verb } = info;
+  if (subresource === '') return mainHandler(context);
+  if (subresource === 'status') {
+    if (!version.status) throw unknownResource();
+    const handler = ['get', 'update', 'patch'].includes(verb) ? onObjects[verb] : undefined;
+    if (!handler) throw methodNotAllowed();
+    return handler;
+  }
+  if (subresource === 'scale' && version.scale) {
+    const scale = version.scale;
+    if (!['get', 'update', 'patch'].includes(verb)) throw methodNotAllowed();
+    return () => handleScale(context, scale);
+  }
+  return specialHandler(resource, version, subresource, verb);
+}
+
+function mainHandler(context: RequestContext): Handler {
+  const { info, resource } = context;
+  const served = (resource.verbs as readonly string[]).includes(info.verb);
+  const handler = onObjects[info.verb];
+  if (!served || !handler) throw methodNotAllowed();
+  const onCollection = info.verb === 'create' || info.verb === 'list' || info.verb === 'deletecollection';
+  if (info.verb !== 'watch' && onCollection !== (info.name === '')) throw methodNotAllowed();
+  // Objects of a namespaced kind are created and reached in their namespace only.
+  const reachesAll = info.verb === 'list' || info.verb === 'watch';
+  if (resource.namespaced && info.namespace === '' && !reachesAll) throw methodNotAllowed();
+  return handler;
+}
+
+function specialHandler(resource: Resource, _version: ServedVersion, subresource: string, verb: string): Handler {
+  const served = resource.subresources.find((candidate) => candidate.name === subresource.split('/')[0]);
+  if (!served) throw unknownResource();
+  const handler = specialSubresources[`${resource.plural}/${served.name}`];
+  if (!handler || !(served.verbs as readonly string[]).includes(verb)) throw methodNotAllowed();
+  return handler;
+}

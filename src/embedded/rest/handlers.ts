@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verbs on objects: get, create, update, patch.
+import { deepClone } from '../../base/freeze.ts';
+import { applyJsonPatch } from '../../kube/json-patch.ts';
+import { applyMergePatch } from '../../kube/merge-patch.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { PatchError } from '../../kube/patch-error.ts';
+import { patchSchemaFor } from '../../kube/patch-schemas.ts';
+import { applyStrategicMergePatch } from '../../kube/strategic-merge-patch.ts';
+import { badRequest, internalError, invalid, patchRejected, StatusError, unsupportedMediaType } from '../status.ts';
+import { handleApply } from './apply.ts';
+import { encode, type RequestContext } from './context.ts';
+import { isRecord, jsonType } from './metadata.ts';
+import { parseWriteOptions, type WriteOptions } from './options.ts';
+import type { ApiResponse } from './request.ts';
+import { createObject, decodeBody, requireObject, updateObject } from './write.ts';
+
+export function handleGet(context: RequestContext): ApiResponse {
+  const asked = context.request.query['resourceVersion'];
+  if (asked !== undefined && asked !== '' && !/^\d+$/.test(asked)) {
+    const text = JSON.stringify(asked);
+    throw new StatusError(
+      500,
+      undefined,
+      `resourceVersion: Invalid value: ${text}: strconv.ParseUint: parsing ${text}: invalid syntax`,
+    );
+  }
+  return { status: 200, body: encode(context, requireObject(context)) };
+}
+
+export function handleCreate(context: RequestContext): ApiResponse {
+  const options = parseWriteOptions(context.request.query, 'CreateOptions');
+  const object = decodeBody(context, context.request.body, context.request.ownsBody, options);
+  return { status: 201, body: encode(context, createObject(context, object, options)) };
+}
+
+export function handleUpdate(context: RequestContext): ApiResponse {
+  const options = parseWriteOptions(context.request.query, 'UpdateOptions');
+  const object = decodeBody(context, context.request.body, context.request.ownsBody, options);
+  return { status: 200, body: encode(context, updateObject(context, requireObject(context), object, options)) };
+}
+
+export function handlePatch(context: RequestContext): ApiResponse {
+  const options = parseWriteOptions(context.request.query, 'PatchOptions');
+  const type = (context.request.contentType ?? '').split(';')[0]!.trim();
+  if (type === 'application/apply-patch+yaml') return handleApply(context, options);
+  if (options.force) {
+    throw invalid('meta.k8s.io', 'PatchOptions', '', [
+      { field: 'force', type: 'Forbidden', detail: 'may not be specified for non-apply patch' },
+    ]);
+  }
+  const old = requireObject(context);
+  const current = encode(context, old);
+  const patched = applyPatch(context, type, current);
+  return {
+    status: 200,
+    body: encode(context, updateObject(context, old, decodePatched(context, patched, options), options)),
+  };
+}
+
+/** A patched object is decoded as if the client had sent all of it. Patches work on copies, so it is ours. */
+export function decodePatched(context: RequestContext, patched: unknown, options: WriteOptions): KubeObject {
+  return decodeBody(context, patched, true, options);
+}
+
+/** The object after a patch. Bodies that are no patch of the type they claim are refused. */
+export function applyPatch(context: RequestContext, type: string, current: unknown): unknown {
+  const patch = context.request.ownsBody ? context.request.body : deepClone(context.request.body);
+  try {
+    switch (type) {
+      case 'application/json-patch+json':
+        return applyJsonPatch(current, requireOperations(patch));
+      case 'application/merge-patch+json':
+        return applyMergePatch(current, requireRecord(patch));
+      case 'application/strategic-merge-patch+json': {
+        const { group, kind, custom } = context.resource;
+        const schema = custom ? undefined : patchSchemaFor(group, context.version.name, kind);
+        if (!schema) throw unsupportedMediaType(noStrategicPatch);
+        return applyStrategicMergePatch(current, requireRecord(patch), schema);
+      }
+      default:
+        throw unsupportedMediaType();
+    }
+  } catch (error) {
+    throw error instanceof PatchError ? refusalOf(error, type) : error;
+  }
+}
+
+const noStrategicPatch =
+  'the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml';
+
+function refusalOf(error: PatchError, type: string): StatusError {
+  switch (error.status) {
+    case 413:
+      return new StatusError(413, 'RequestEntityTooLarge', `Request entity too large: ${error.message}`);
+    case 415:
+      return unsupportedMediaType(error.message);
+    case 422:
+      return type === 'application/json-patch+json' ? patchRejected() : patchInvalid(error.message);
+    case 500:
+      return internalError(error.message);
+    case 400:
+      return badRequest(error.message);
+  }
+}
+
+function patchInvalid(message: string): StatusError {
+  return invalid('', '', '', [{ field: 'patch', type: 'Invalid', detail: message }]);
+}
+
+function requireOperations(patch: unknown): unknown[] {
+  if (Array.isArray(patch)) return patch;
+  throw badRequest('error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp');
+}
+
+function requireRecord(patch: unknown): Record<string, unknown> {
+  if (isRecord(patch)) return patch;
+  const type = jsonType(patch);
+  throw badRequest(
+    `error decoding patch: json: cannot unmarshal ${type} into Go value of type map[string]interface {}`,
+  );
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// The query parameters and option bodies of requests, checked with the API server's words.
+
+import { type FieldSelector, parseFieldSelector } from '../../kube/fields.ts';
+import { everything, parseLabelSelector, type Selector, SelectorError } from '../../kube/labels.ts';
+import type { FieldError } from '../../kube/schema/field-error.ts';
+import { badRequest, invalidOptions } from '../status.ts';
+
+type Query = Readonly<Record<string, string>>;
+
+export interface ListOptions {
+  readonly labels: Selector;
+  readonly fields: FieldSelector | undefined;
+  readonly limit: number;
+  readonly continue: string;
+  readonly resourceVersion: number | undefined;
+  readonly resourceVersionMatch: '' | 'Exact' | 'NotOlderThan';
+  readonly allowBookmarks: boolean;
+  readonly sendInitialEvents: boolean | undefined;
+  readonly timeoutSeconds: number | undefined;
+}
+
+export function parseListOptions(query: Query, watching: boolean): ListOptions {
+  const match = query['resourceVersionMatch'] ?? '';
+  const sendInitialEvents = parseBoolean(query['sendInitialEvents']);
+  const errors = matchErrors(query, match, sendInitialEvents, watching);
+  const limit = parseInteger(query['limit']) ?? 0;
+  const timeoutSeconds = parseInteger(query['timeoutSeconds']);
+  const labels = parseLabels(query['labelSelector']);
+  const fields = parseFields(query['fieldSelector']);
+  if (errors.length > 0) throw invalidOptions('ListOptions', errors);
+  return {
+    labels,
+    fields,
+    limit,
+    continue: query['continue'] ?? '',
+    resourceVersion: parseResourceVersion(query['resourceVersion']),
+    resourceVersionMatch: match as ListOptions['resourceVersionMatch'],
+    allowBookmarks: parseBoolean(query['allowWatchBookmarks']) ?? false,
+    sendInitialEvents,
+    timeoutSeconds,
+  };
+}
+
+function matchErrors(query: Query, match: string, initial: boolean | undefined, watching: boolean): FieldError[] {
+  const field = 'resourceVersionMatch';
+  const forbid = (detail: string, on = field): FieldError => ({ field: on, type: 'Forbidden', detail });
+  if (watching) {
+    if (initial === undefined) {
+      return match === ''
+        ? []
+        : [forbid('resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided')];
+    }
+    if (match === '') return [forbid('sendInitialEvents requires setting resourceVersionMatch to NotOlderThan')];
+    if (match !== 'NotOlderThan') return [unsupported(field, match, ['NotOlderThan'])];
+    return [];
+  }
+  if (initial !== undefined) return [forbid('sendInitialEvents is forbidden for list', 'sendInitialEvents')];
+  if (match === '') return [];
+  const errors: FieldError[] = [];
+  if ((query['resourceVersion'] ?? '') === '') {
+    errors.push(forbid('resourceVersionMatch is forbidden unless resourceVersion is provided'));
+  }
+  if ((query['continue'] ?? '') !== '') {
+    errors.push(forbid('resourceVersionMatch is forbidden when continue is provided'));
+  }
+  if (match !== 'Exact' && match !== 'NotOlderThan')
+    errors.push(unsupported(field, match, ['Exact', 'NotOlderThan', '']));
+  if (match === 'Exact' && query['resourceVersion'] === '0') {
+    errors.push(forbid('resourceVersionMatch "exact" is forbidden for resourceVersion "0"'));
+  }
+  return errors;
+}
+
+/** A resourceVersion parameter; undefined when it is absent. */
+export function parseResourceVersion(text: string | undefined): number | undefined {
+  if (text === undefined || text === '') return undefined;
+  if (!/^\d+$/.test(text)) {
+    throw badRequest(
+      `invalid resource version: resourceVersion: Invalid value: ${JSON.stringify(text)}: strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`,
+    );
+  }
+  return Number(text);
+}
+
+export interface WriteOptions {
+  readonly dryRun: boolean;
+  readonly fieldValidation: 'Strict' | 'Warn' | 'Ignore';
+  readonly fieldManager: string | undefined;
+  readonly force: boolean;
+}
+
+export function parseWriteOptions(
+  query: Query,
+  kind: 'CreateOptions' | 'UpdateOptions' | 'PatchOptions',
+): WriteOptions {
+  const errors: FieldError[] = [];
+  const dryRun = query['dryRun'];
+  if (dryRun !== undefined && dryRun !== '' && dryRun !== 'All') errors.push(unsupported('dryRun', [dryRun], ['All']));
+  const validation = query['fieldValidation'] ?? '';
+  if (!['', 'Strict', 'Warn', 'Ignore'].includes(validation)) {
+    errors.push(unsupported('fieldValidation', validation, ['', 'Ignore', 'Strict', 'Warn']));
+  }
+  const manager = query['fieldManager'];
+  if (manager !== undefined && manager.length > 128) {
+    errors.push({ field: 'fieldManager', type: 'Too long', detail: 'may not be more than 128 bytes' });
+  }
+  if (errors.length > 0) throw invalidOptions(kind, errors);
+  return {
+    dryRun: dryRun === 'All',
+    fieldValidation: (validation || 'Warn') as WriteOptions['fieldValidation'],
+    fieldManager: manager,
+    force: parseBoolean(query['force']) ?? false,
+  };
+}
+
+export interface DeleteOptions {
+  readonly dryRun: boolean;
+  readonly gracePeriodSeconds: number | undefined;
+  readonly propagationPolicy: 'Foreground' | 'Background' | 'Orphan' | undefined;
+  readonly orphanDependents: boolean | undefined;
+  readonly preconditions: { readonly uid?: string; readonly resourceVersion?: string };
+}
+
+/** Options of a delete: from the body when there is one, from the query otherwise, as the API server does. */
+export function parseDeleteOptions(body: unknown, query: Query): DeleteOptions {
+  const fromBody = body !== undefined && body !== null;
+  if (fromBody && (typeof body !== 'object' || Array.isArray(body))) {
+    throw badRequest('the object provided is unrecognized (must be of type DeleteOptions): not an object');
+  }
+  const source = (fromBody ? body : {}) as Record<string, unknown>;
+  const kind = source['kind'];
+  if (kind !== undefined && kind !== '' && kind !== 'DeleteOptions' && kind !== 'Eviction') {
+    throw badRequest(
+      `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(source['apiVersion'] ?? '')} in scheme "pkg/runtime/scheme.go:111"`,
+    );
+  }
+  const errors: FieldError[] = [];
+  const grace = fromBody ? source['gracePeriodSeconds'] : parseInteger(query['gracePeriodSeconds']);
+  if (grace !== undefined && grace !== null && !Number.isInteger(grace)) {
+    throw badRequest(
+      'DeleteOptions in version "v1" cannot be handled as a DeleteOptions: gracePeriodSeconds must be an integer',
+    );
+  }
+  const policy = fromBody ? source['propagationPolicy'] : query['propagationPolicy'];
+  if (policy !== undefined && policy !== null && !['Foreground', 'Background', 'Orphan'].includes(policy as string)) {
+    errors.push(unsupported('propagationPolicy', policy, ['Foreground', 'Background', 'Orphan', 'nil']));
+  }
+  const orphan = fromBody ? source['orphanDependents'] : parseBoolean(query['orphanDependents']);
+  if (orphan !== undefined && orphan !== null && policy !== undefined && policy !== null) {
+    errors.push({
+      field: 'propagationPolicy',
+      type: 'Invalid',
+      value: policy,
+      detail: 'orphanDependents and deletionPropagation cannot be both set',
+    });
+  }
+  const dryRun = fromBody ? source['dryRun'] : query['dryRun'] === undefined ? undefined : [query['dryRun']];
+  if (Array.isArray(dryRun) && dryRun.some((value) => value !== 'All' && value !== '')) {
+    errors.push(unsupported('dryRun', dryRun, ['All']));
+  }
+  if (errors.length > 0) throw invalidOptions('DeleteOptions', errors);
+  return {
+    dryRun: Array.isArray(dryRun) && dryRun.includes('All'),
+    gracePeriodSeconds: typeof grace === 'number' ? grace : undefined,
+    propagationPolicy: (policy ?? undefined) as DeleteOptions['propagationPolicy'],
+    orphanDependents: typeof orphan === 'boolean' ? orphan : undefined,
+    preconditions: (source['preconditions'] ?? {}) as DeleteOptions['preconditions'],
+  };
+}
+
+function parseLabels(text: string | undefined): Selector {
+  if (text === undefined || text === '') return everything;
+  try {
+    return parseLabelSelector(text);
+  } catch (error) {
+    if (error instanceof SelectorError) throw badRequest(error.message);
+    throw error;
+  }
+}
+
+function parseFields(text: string | undefined): FieldSelector | undefined {
+  if (text === undefined || text === '') return undefined;
+  try {
+    return parseFieldSelector(text);
+  } catch (error) {
+    if (error instanceof SelectorError) throw badRequest(error.message);
+    throw error;
+  }
+}
+
+function parseInteger(text: string | undefined): number | undefined {
+  if (text === undefined || text === '') return undefined;
+  if (!/^[+-]?\d+$/.test(text)) {
+    throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
+  }
+  return Number(text);
+}
+
+function parseBoolean(text: string | undefined): boolean | undefined {
+  if (text === undefined) return undefined;
+  // The rule of the API server's conversion: everything but these is true.
+  return !['', '0', 'false', 'False', 'FALSE', 'f', 'F'].includes(text);
+}
+
+function unsupported(field: string, value: unknown, supported: readonly string[]): FieldError {
+  const listed = supported.map((item) => JSON.stringify(item)).join(', ');
+  return { field, type: 'Unsupported value', value, detail: `supported values: ${listed}` };
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// A request on its way through the server, and what its path means.
+import type { WatchStream } from '../../kube/transport.ts';
+
+/** Who asks. */
+export interface UserInfo {
+  readonly username: string;
+  readonly uid?: string;
+  readonly groups: readonly string[];
+}
+
+/** The user of the in-process transport when none is named: may do anything. */
+export const systemUser: UserInfo = Object.freeze({ username: 'system:admin', groups: ['system:masters'] });
+
+/** A request, whatever wire it came over. Bodies are parsed JSON that the server may keep or must copy. */
+export interface ApiRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly query: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+  /** The body is not shared with anybody: it may be changed and stored as it is. */
+  readonly ownsBody: boolean;
+  readonly contentType?: string;
+  readonly accept?: string;
+  readonly user: UserInfo;
+  readonly userAgent?: string;
+}
+
+/** An answer: an object, a text, or a watch. */
+export interface ApiResponse {
+  readonly status: number;
+  readonly body?: unknown;
+  readonly text?: string;
+  readonly stream?: ServerWatch;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly warnings?: readonly string[];
+}
+
+/** A watch as the server holds it: iterated in process, or written line by line over HTTP. */
+export interface ServerWatch extends WatchStream {
+  /** Serialised lines, shared between watchers where possible; ends with the watch. */
+  lines(): AsyncIterable<Buffer>;
+}
+
+/** What a path asks for, as authorisation sees it. */
+export interface RequestInfo {
+  readonly path: string;
+  readonly isResource: boolean;
+  readonly verb: string;
+  readonly group: string;
+  readonly version: string;
+  readonly namespace: string;
+  readonly resource: string;
+  readonly name: string;
+  readonly subresource: string;
+}
+
+const verbOfMethod: Readonly<Record<string, string>> = {
+  POST: 'create',
+  PUT: 'update',
+  PATCH: 'patch',
+  DELETE: 'delete',
+};
+
+/** Reads a path and method. Never throws: what is no resource path is a non-resource request. */
+export function parseRequest(method: string, path: string, query: Readonly<Record<string, string>>): RequestInfo {
+  const parts = path.split('/').filter((part) => part !== '');
+  const grouped = parts[0] === 'apis';
+  const start = grouped ? 3 : 2;
+  if ((parts[0] !== 'api' && !grouped) || parts.length <= start) return nonResource(method, path);
+  let rest = parts.slice(start).map(decode);
+  const group = grouped ? decode(parts[1]!) : '';
+  const version = decode(parts[start - 1]!);
+  // The old form of a watch: /api/v1/watch/namespaces/x/pods.
+  let watching = query['watch'] === 'true' || query['watch'] === '1';
+  if (rest[0] === 'watch' && rest.length > 1) {
+    watching = true;
+    rest = rest.slice(1);
+  }
+  let namespace = '';
+  if (rest[0] === 'namespaces' && rest.length > 2 && !namespaceSubresources.has(rest[2]!)) {
+    namespace = rest[1]!;
+    rest = rest.slice(2);
+  } else if (rest[0] === 'namespaces' && rest.length > 1 && group === '') {
+    namespace = rest[1]!;
+  }
+  const [resource = '', name = '', ...sub] = rest;
+  return {
+    path,
+    isResource: true,
+    verb: verbOf(method, name, watching),
+    group,
+    version,
+    namespace,
+    resource,
+    name,
+    subresource: sub.join('/'),
+  };
+}
+
+const namespaceSubresources = new Set(['status', 'finalize']);
+
+function verbOf(method: string, name: string, watching: boolean): string {
+  if (method === 'GET' || method === 'HEAD') {
+    if (watching) return 'watch';
+    return name === '' ? 'list' : 'get';
+  }
+  if (method === 'DELETE' && name === '') return 'deletecollection';
+  return verbOfMethod[method] ?? method.toLowerCase();
+}
+
+function nonResource(method: string, path: string): RequestInfo {
+  return {
+    path,
+    isResource: false,
+    verb: method === 'HEAD' ? 'get' : method.toLowerCase(),
+    group: '',
+    version: '',
+    namespace: '',
+    resource: '',
+    name: '',
+    subresource: '',
+  };
+}
+
+function decode(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    // A stray percent sign stays as it is: no object has such a name, so it is not found.
+    return part;
+  }
+}

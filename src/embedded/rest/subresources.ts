@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// The subresources that are more than a part of their object.
+import { deepClone } from '../../base/freeze.ts';
+import type { Namespace, Pod } from '../../kube/kinds.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { formatTime } from '../../kube/time.ts';
+import { badRequest, conflict, invalid, StatusError } from '../status.ts';
+import { encode, type RequestContext } from './context.ts';
+import { handleEviction } from './eviction.ts';
+import { handleGet, handlePatch, handleUpdate } from './handlers.ts';
+import { isRecord } from './metadata.ts';
+import { parseWriteOptions } from './options.ts';
+import type { ApiResponse } from './request.ts';
+import { success } from './status-success.ts';
+import { commitUpdate, decodeBody, requireObject } from './write.ts';
+
+/** Handlers by `resource/subresource`. */
+export const specialSubresources: Readonly<Record<string, (context: RequestContext) => ApiResponse>> = {
+  'pods/binding': handleBinding,
+  'pods/eviction': handleEviction,
+  'pods/log': handleLog,
+  'pods/ephemeralcontainers': handleWholeObject,
+  'pods/resize': handleWholeObject,
+  'pods/exec': notPossible,
+  'pods/attach': notPossible,
+  'pods/portforward': notPossible,
+  'pods/proxy': notPossible,
+  'nodes/proxy': notPossible,
+  'services/proxy': notPossible,
+  'namespaces/finalize': handleFinalize,
+  'serviceaccounts/token': handleToken,
+};
+
+/** Assigns a pod to a node. */
+function handleBinding(context: RequestContext): ApiResponse {
+  const options = parseWriteOptions(context.request.query, 'CreateOptions');
+  const { body } = context.request;
+  if (!isRecord(body)) throw badRequest('the object provided is unrecognized (must be of type Binding)');
+  const target = isRecord(body['target']) ? body['target'] : {};
+  const { name } = context.info;
+  const kind = target['kind'] ?? '';
+  const node = target['name'];
+  if (kind !== '' && kind !== 'Node') {
+    throw invalid('', 'Binding', name, [
+      { field: 'target.kind', type: 'Unsupported value', value: kind, detail: 'supported values: "Node", ""' },
+    ]);
+  }
+  if (typeof node !== 'string' || node === '') {
+    throw invalid('', 'Binding', name, [{ field: 'target.name', type: 'Required', detail: '' }]);
+  }
+  const old = requireObject(context) as Pod;
+  refuseBinding(context, old, body);
+  const pod = deepClone(old);
+  pod.spec!.nodeName = node;
+  const annotations = isRecord(body['metadata']) ? body['metadata']['annotations'] : undefined;
+  if (isRecord(annotations))
+    pod.metadata.annotations = { ...pod.metadata.annotations, ...(annotations as Record<string, string>) };
+  const status = (pod.status ??= {});
+  const others = (status.conditions ?? []).filter((condition) => condition.type !== 'PodScheduled');
+  status.conditions = [
+    ...others,
+    {
+      type: 'PodScheduled',
+      status: 'True',
+      lastProbeTime: null as unknown as string,
+      lastTransitionTime: formatTime(context.clock.now()),
+    },
+  ];
+  if (!options.dryRun) commitUpdate(context, pod);
+  return { status: 201, body: success };
+}
+
+function refuseBinding(context: RequestContext, pod: Pod, body: Record<string, unknown>): void {
+  const name = context.info.name;
+  const uid = isRecord(body['metadata']) ? body['metadata']['uid'] : undefined;
+  if (typeof uid === 'string' && uid !== '' && uid !== pod.metadata.uid) {
+    throw conflict(
+      context.resource,
+      name,
+      `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${pod.metadata.uid}`,
+    );
+  }
+  const bindings = { group: '', plural: 'pods/binding' };
+  if (pod.metadata.deletionTimestamp !== undefined) {
+    throw conflict(bindings, name, `pod ${name} is being deleted, cannot be assigned to a host`);
+  }
+  if (pod.spec?.nodeName) {
+    throw conflict(bindings, name, `pod ${name} is already assigned to node "${pod.spec.nodeName}"`);
+  }
+  if ((pod.spec?.schedulingGates ?? []).length > 0) {
+    throw conflict(bindings, name, `pod ${name} has non-empty .spec.schedulingGates`);
+  }
+}
+
+/** Writes that go through a subresource but concern the whole object. */
+function handleWholeObject(context: RequestContext): ApiResponse {
+  if (context.info.verb === 'get') return handleGet(context);
+  return context.info.verb === 'patch' ? handlePatch(context) : handleUpdate(context);
+}
+
+/** Replaces the finalizers of a namespace's spec: how the namespace controller lets one go. */
+function handleFinalize(context: RequestContext): ApiResponse {
+  const options = parseWriteOptions(context.request.query, 'UpdateOptions');
+  const old = requireObject(context) as Namespace;
+  const sent =
+    context.info.verb === 'patch'
+      ? undefined
+      : (decodeBody(context, context.request.body, context.request.ownsBody, options) as Namespace);
+  if (!sent) throw badRequest('a patch of finalize is not served; use an update');
+  const version = sent.metadata.resourceVersion;
+  if (version !== undefined && version !== '' && version !== old.metadata.resourceVersion) {
+    throw conflict(
+      context.resource,
+      context.info.name,
+      'the object has been modified; please apply your changes to the latest version and try again',
+    );
+  }
+  const namespace = deepClone(old);
+  namespace.spec = { ...namespace.spec, finalizers: sent.spec?.finalizers ?? [] };
+  if (options.dryRun) return { status: 200, body: namespace };
+  return { status: 200, body: encode(context, commitUpdate(context, namespace as KubeObject)) };
+}
+
+/** Logs of pods that have none: fake containers say nothing. */
+function handleLog(context: RequestContext): ApiResponse {
+  const pod = requireObject(context) as Pod;
+  const asked = context.request.query['container'];
+  const names = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])].map(
+    (container) => container.name,
+  );
+  if (asked !== undefined && !names.includes(asked)) {
+    throw badRequest(`container ${asked} is not valid for pod ${pod.metadata.name}`);
+  }
+  if (asked === undefined && (pod.spec?.containers.length ?? 0) > 1) {
+    throw badRequest(
+      `a container name must be specified for pod ${pod.metadata.name}, choose one of: [${pod.spec!.containers.map((container) => container.name).join(' ')}]`,
+    );
+  }
+  if (!pod.spec?.nodeName) return { status: 200, text: '' };
+  return { status: 200, text: context.logs?.(pod, asked ?? names.at(-1)!) ?? '' };
+}
+
+/** What a container that does not run cannot do. */
+function notPossible(context: RequestContext): ApiResponse {
+  requireObject(context);
+  throw new StatusError(
+    501,
+    'NotImplemented',
+    `${context.resource.plural}/${context.info.subresource.split('/')[0]} needs a running container; the embedded cluster only pretends to run them`,
+  );
+}
+
+/** Tokens of service accounts: known to the server, bound to nothing, valid as long as the server runs. */
+function handleToken(context: RequestContext): ApiResponse {
+  const account = requireObject(context);
+  const { body } = context.request;
+  const spec = isRecord(body) && isRecord(body['spec']) ? body['spec'] : {};
+  const seconds = typeof spec['expirationSeconds'] === 'number' ? spec['expirationSeconds'] : 3600;
+  const token = context.issueToken({
+    username: `system:serviceaccount:${account.metadata.namespace}:${account.metadata.name}`,
+    uid: account.metadata.uid!,
+    groups: ['system:serviceaccounts', `system:serviceaccounts:${account.metadata.namespace}`, 'system:authenticated'],
+  });
+  return {
+    status: 201,
+    body: {
+      kind: 'TokenRequest',
+      apiVersion: 'authentication.k8s.io/v1',
+      metadata: { name: account.metadata.name, namespace: account.metadata.namespace },
+      spec: { ...spec, expirationSeconds: seconds },
+      status: { token, expirationTimestamp: formatTime(context.clock.now() + seconds * 1000) },
+    },
+  };
+}

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// Creates and updates: from what a client sent to what is stored. Every write of every kind passes here.
+import { deepClone, deepEqual } from '../../base/freeze.ts';
+import { apiVersionOf, type KubeObject, type ObjectMeta } from '../../kube/object.ts';
+import type { FieldError } from '../../kube/schema/field-error.ts';
+import { formatTime } from '../../kube/time.ts';
+import { alreadyExists, badRequest, conflict, forbidden, invalid, modified, notFound } from '../status.ts';
+import { type RequestContext, storageNamespace } from './context.ts';
+import { trackManagers } from './managed-fields.ts';
+import {
+  checkShape,
+  isRecord,
+  keepSystemMetadata,
+  sameIntent,
+  validateMetadata,
+  validateMetadataUpdate,
+} from './metadata.ts';
+import type { WriteOptions } from './options.ts';
+
+/** Reads a body as an object of the resource's kind, in storage form, private to the request. */
+export function decodeBody(context: RequestContext, body: unknown, owned: boolean, options: WriteOptions): KubeObject {
+  const { resource, version } = context;
+  if (!isRecord(body)) {
+    const what = body === undefined ? 'unexpected end of JSON input' : 'the body is not an object';
+    throw badRequest(
+      `the object provided is unrecognized (must be of type ${resource.kind}): couldn't get version/kind; json parse error: ${what}`,
+    );
+  }
+  checkKind(context, body);
+  const object = (owned ? body : deepClone(body)) as Record<string, unknown>;
+  object['kind'] = resource.kind;
+  object['apiVersion'] = apiVersionOf({ group: resource.group, version: version.name });
+  if (object['metadata'] === undefined || object['metadata'] === null) object['metadata'] = {};
+  if (!isRecord(object['metadata'])) {
+    throw badRequest(
+      `${resource.kind} in version "${version.name}" cannot be handled as a ${resource.kind}: json: cannot unmarshal into Go struct field ${resource.kind}.metadata of type v1.ObjectMeta`,
+    );
+  }
+  checkShape(object['metadata'], resource.kind, version.name);
+  admit(context, object as unknown as KubeObject, options);
+  return version.decode ? version.decode(object as unknown as KubeObject) : (object as unknown as KubeObject);
+}
+
+function checkKind(context: RequestContext, body: Record<string, unknown>): void {
+  const { resource, version } = context;
+  const kind = body['kind'] || resource.kind;
+  const expected = apiVersionOf({ group: resource.group, version: version.name });
+  const apiVersion = body['apiVersion'] || expected;
+  if (kind === resource.kind && apiVersion === expected) return;
+  if (resource.custom && body['kind'] === undefined) {
+    throw badRequest(`Object 'Kind' is missing in '${JSON.stringify(body)}'`);
+  }
+  if (kind === resource.kind) {
+    throw badRequest(
+      `the API version in the data (${String(apiVersion)}) does not match the expected API version (${expected})`,
+    );
+  }
+  throw badRequest(
+    `${String(kind)} in version "${String(apiVersion).split('/').at(-1)}" cannot be handled as a ${resource.kind}: the kind in the data does not match the expected kind`,
+  );
+}
+
+/** Unknown fields: dropped, with a warning or a refusal as the client asked. */
+function admit(context: RequestContext, object: KubeObject, options: WriteOptions): void {
+  const { resource, version } = context;
+  const unknown = version.admit?.(object) ?? [];
+  if (unknown.length === 0 || options.fieldValidation === 'Ignore') return;
+  const sentences = unknown.map((field) => `unknown field ${JSON.stringify(field)}`);
+  if (options.fieldValidation === 'Warn') {
+    context.warnings.push(...sentences);
+    return;
+  }
+  const message = `strict decoding error: ${sentences.join(', ')}`;
+  throw badRequest(
+    resource.custom
+      ? message
+      : `${resource.kind} in version "${version.name}" cannot be handled as a ${resource.kind}: ${message}`,
+  );
+}
+
+/** Stores a new object and returns it as stored. */
+export function createObject(context: RequestContext, object: KubeObject, options: WriteOptions): KubeObject {
+  const { resource, collection } = context;
+  const namespace = placeInNamespace(context, object);
+  const metadata = object.metadata;
+  stripServerFields(metadata);
+  const generated = !metadata.name && metadata.generateName !== undefined && metadata.generateName !== '';
+  if (generated) metadata.name = generateName(context, namespace, metadata.generateName!);
+  resource.strategy.default?.(object);
+  resource.strategy.prepareCreate?.(object, context);
+  refuseInvalid(context, object, [
+    ...validateMetadata(resource, metadata),
+    ...(resource.strategy.validate?.(object, context) ?? []),
+  ]);
+  if (namespace !== '') requireNamespace(context, namespace, metadata.name ?? '');
+  const name = metadata.name!;
+  if (collection.get(namespace, name)) throw alreadyExists(resource, name);
+  metadata.uid = context.random.uuid();
+  metadata.creationTimestamp = formatTime(context.clock.now());
+  if (resource.generation) metadata.generation = 1;
+  else delete metadata.generation;
+  trackManagers(context, object, undefined, options);
+  return options.dryRun ? object : collection.insert(namespace, name, object);
+}
+
+function stripServerFields(metadata: ObjectMeta): void {
+  if (metadata.resourceVersion) throw badRequest('resourceVersion should not be set on objects to be created');
+  delete metadata.resourceVersion;
+  delete metadata.uid;
+  delete metadata.deletionTimestamp;
+  delete metadata.deletionGracePeriodSeconds;
+}
+
+function placeInNamespace(context: RequestContext, object: KubeObject): string {
+  const namespace = storageNamespace(context);
+  const given = object.metadata.namespace;
+  if (!context.resource.namespaced) {
+    if (given) throw badRequest('namespace is not allowed on this type');
+    delete object.metadata.namespace;
+    return '';
+  }
+  if (given !== undefined && given !== '' && given !== namespace) {
+    throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
+  }
+  object.metadata.namespace = namespace;
+  return namespace;
+}
+
+function generateName(context: RequestContext, namespace: string, base: string): string {
+  const stem = base.slice(0, 58);
+  let name = '';
+  for (let attempt = 0; attempt < 8; attempt++) {
+    name = `${stem}${context.random.suffix(5)}`;
+    if (!context.collection.get(namespace, name)) break;
+  }
+  return name;
+}
+
+const namespaces = { group: '', plural: 'namespaces' };
+
+function requireNamespace(context: RequestContext, namespace: string, name: string): void {
+  const found = context.store.collection('namespaces').get('', namespace);
+  if (!found) throw notFound(namespaces, namespace);
+  if (found.metadata.deletionTimestamp === undefined) return;
+  const why = `unable to create new content in namespace ${namespace} because it is being terminated`;
+  throw forbidden(context.resource, name, why, [
+    {
+      reason: 'NamespaceTerminating',
+      message: `namespace ${namespace} is being terminated`,
+      field: 'metadata.namespace',
+    },
+  ]);
+}
+
+/** Throws when there is something wrong with an object. */
+export function refuseInvalid(context: RequestContext, object: KubeObject, errors: readonly FieldError[]): void {
+  if (errors.length === 0) return;
+  throw invalid(context.resource.group, context.resource.kind, object.metadata.name ?? '', errors);
+}
+
+/** The stored object of a request, or a refusal. */
+export function requireObject(context: RequestContext): KubeObject {
+  const { name } = context.info;
+  const found = context.collection.get(storageNamespace(context), name);
+  if (!found) throw notFound(context.resource, name);
+  return found;
+}
+
+/**
+ * Replaces a stored object by what a client sent (already decoded) and returns what is stored then. An update that
+ * changes nothing writes nothing; one that removes the last finalizer of a deleted object removes it.
+ */
+export function updateObject(
+  context: RequestContext,
+  old: KubeObject,
+  object: KubeObject,
+  options: WriteOptions,
+): KubeObject {
+  const { resource } = context;
+  const status = context.info.subresource === 'status';
+  checkIdentity(context, old, object);
+  const metadata = object.metadata;
+  keepSystemMetadata(metadata, old.metadata);
+  if (status) takeStatus(context, object, old);
+  else {
+    if (resource.versions.some((version) => version.status)) keepStatus(object, old);
+    resource.strategy.default?.(object);
+    resource.strategy.prepareUpdate?.(object, old, context);
+  }
+  if (resource.generation && !status && !sameIntent(object, old))
+    metadata.generation = (old.metadata.generation ?? 0) + 1;
+  refuseInvalid(context, object, [
+    ...validateMetadata(resource, metadata),
+    ...validateMetadataUpdate(metadata, old.metadata),
+    ...updateErrors(context, object, old, status),
+  ]);
+  trackManagers(context, object, old, options);
+  metadata.resourceVersion = old.metadata.resourceVersion!;
+  if (deepEqual(object, old)) return old;
+  if (options.dryRun) return object;
+  return commitUpdate(context, object);
+}
+
+function updateErrors(context: RequestContext, object: KubeObject, old: KubeObject, status: boolean): FieldError[] {
+  const { strategy } = context.resource;
+  if (status) return strategy.validateStatus?.(object, old) ?? [];
+  const errors = strategy.validate?.(object, context, old) ?? [];
+  return errors.length > 0 ? errors : (strategy.validateUpdate?.(object, old, context) ?? []);
+}
+
+/** Writes an object that is complete; removes it instead when it only waited for this. */
+export function commitUpdate(context: RequestContext, object: KubeObject): KubeObject {
+  const { resource, collection } = context;
+  const namespace = object.metadata.namespace ?? '';
+  const name = object.metadata.name!;
+  const written = collection.replace(namespace, name, object);
+  const { deletionTimestamp, deletionGracePeriodSeconds = 0, finalizers = [] } = written.metadata;
+  const done = deletionTimestamp !== undefined && deletionGracePeriodSeconds === 0 && finalizers.length === 0;
+  if (done && !resource.strategy.heldBack?.(written)) return collection.remove(namespace, name);
+  return written;
+}
+
+/** Refuses a write to another object than the stored one: other name, other uid, other version. */
+export function checkIdentity(context: RequestContext, old: KubeObject, object: KubeObject): void {
+  const { resource } = context;
+  const { metadata } = object;
+  const name = context.info.name;
+  if (metadata.name === undefined || metadata.name === '') {
+    if (resource.custom) throw badRequest('name must be provided');
+    metadata.name = name;
+  }
+  if (metadata.name !== name) {
+    throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${name})`);
+  }
+  const namespace = storageNamespace(context);
+  if (metadata.namespace !== undefined && metadata.namespace !== '' && metadata.namespace !== namespace) {
+    throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
+  }
+  if (metadata.uid !== undefined && metadata.uid !== '' && metadata.uid !== old.metadata.uid) {
+    const key = [resource.group, resource.plural, namespace, name].filter((part) => part !== '').join('/');
+    throw conflict(
+      resource,
+      name,
+      `StorageError: invalid object, Code: 4, Key: /registry/${key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${metadata.uid}, UID in object meta: ${old.metadata.uid}`,
+    );
+  }
+  if (metadata.resourceVersion === undefined || metadata.resourceVersion === '') {
+    if (resource.unconditionalUpdate || context.info.verb === 'patch') return;
+    throw invalid(resource.group, resource.kind, name, [
+      { field: 'metadata.resourceVersion', type: 'Invalid', value: 0, detail: 'must be specified for an update' },
+    ]);
+  }
+  if (metadata.resourceVersion !== old.metadata.resourceVersion) throw modified(resource, name);
+}
+
+function keepStatus(object: KubeObject, old: KubeObject): void {
+  const target = object as KubeObject & { status?: unknown };
+  const source = old as KubeObject & { status?: unknown };
+  if (source.status === undefined) delete target.status;
+  else target.status = source.status;
+}
+
+/** A status write changes the status, and for some kinds labels, annotations and finalizers; nothing else. */
+function takeStatus(context: RequestContext, object: KubeObject, old: KubeObject): void {
+  const target = object as unknown as Record<string, unknown>;
+  const source = old as unknown as Record<string, unknown>;
+  for (const key of Object.keys(target)) if (key !== 'metadata' && key !== 'status') delete target[key];
+  for (const key of Object.keys(source)) if (key !== 'metadata' && key !== 'status') target[key] = source[key];
+  if (context.resource.statusKeepsMetadata) {
+    const owners = old.metadata.ownerReferences;
+    if (owners) object.metadata.ownerReferences = owners;
+    else delete object.metadata.ownerReferences;
+    return;
+  }
+  const { managedFields } = object.metadata;
+  object.metadata = { ...old.metadata, ...(managedFields ? { managedFields } : {}) };
+}

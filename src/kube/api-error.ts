@@ -135,10 +135,6 @@ export function isUnauthorized(thrown: unknown): boolean {
   return hasStatus(thrown, 401);
 }
 
-export function isBadRequest(thrown: unknown): boolean {
-  return hasStatus(thrown, 400);
-}
-
 /** The server failed or timed out: the request may or may not have been carried out. */
 export function isServerError(thrown: unknown): boolean {
   const error = apiErrorOf(thrown);

@@ -347,6 +347,17 @@ describe('KubeClient', () => {
     expect(reports.map((report) => report.throttledMs)).toEqual([0, 1000, 2000]);
   });
 
+  test('passes on what the server warns of', async () => {
+    const warnings: string[] = [];
+    const warning = '299 - "unknown field \\"spec.x\\"", 299 - "v1 Endpoints is deprecated, use EndpointSlice"';
+    const client = new KubeClient({
+      transport: new FakeTransport(() => ({ status: 200, body: pod(), headers: { warning } })),
+      onWarning: (text) => warnings.push(text),
+    });
+    await client.resource(kinds.Pod).create(pod());
+    expect(warnings).toEqual(['unknown field "spec.x"', 'v1 Endpoints is deprecated, use EndpointSlice']);
+  });
+
   test('a watch gives events, and throws what the server says went wrong', async () => {
     const { pods, transport } = setup();
     const watch = await pods.watch({ resourceVersion: '5', allowWatchBookmarks: true, timeoutSeconds: 60 });

@@ -47,6 +47,8 @@ export interface KubeClientOptions {
   /** Who owns the fields that this client writes; needed for `apply` unless given there. */
   readonly fieldManager?: string | undefined;
   readonly onRequest?: ((report: RequestReport) => void) | undefined;
+  /** What the server says beside a successful answer: a deprecated version, an unknown field. */
+  readonly onWarning?: ((warning: string) => void) | undefined;
   /** How often one request is sent again at most, when the server asks for it. */
   readonly maxRetries?: number;
 }
@@ -72,6 +74,7 @@ export class KubeClient {
   readonly fieldManager: string | undefined;
   readonly #limiter: Limiter | undefined;
   readonly #onRequest: ((report: RequestReport) => void) | undefined;
+  readonly #onWarning: ((warning: string) => void) | undefined;
   readonly #maxRetries: number;
 
   constructor(options: KubeClientOptions) {
@@ -80,6 +83,7 @@ export class KubeClient {
     this.fieldManager = options.fieldManager;
     this.#limiter = options.limiter;
     this.#onRequest = options.onRequest;
+    this.#onWarning = options.onWarning;
     this.#maxRetries = options.maxRetries ?? 10;
   }
 
@@ -139,6 +143,7 @@ export class KubeClient {
       }
       if (waitMs === undefined || retries >= maxRetries) {
         if (outcome instanceof Error) throw outcome;
+        if (this.#onWarning) for (const warning of warningsOf(outcome)) this.#onWarning(warning);
         return outcome;
       }
       await this.clock.sleep(waitMs, request.signal);
@@ -175,6 +180,12 @@ export class KubeClient {
 function succeeded(response: TransportResponse, request: TransportRequest): unknown {
   if (response.status >= 200 && response.status < 300) return response.body;
   throw ApiError.fromResponse(response, request);
+}
+
+/** The texts of Warning headers, which look like `299 - "spec.x is deprecated"`. */
+function warningsOf({ headers }: TransportResponse): string[] {
+  const quoted = headers?.['warning']?.matchAll(/299 \S+ "((?:[^"\\]|\\.)*)"/g) ?? [];
+  return Array.from(quoted, ([, text = '']) => text.replace(/\\(.)/g, '$1'));
 }
 
 function waitBeforeRetry(request: TransportRequest, response: TransportResponse): number | undefined {

@@ -241,7 +241,7 @@ function unchanged<T extends KubeObject>(old: T, incoming: T): boolean {
 }
 
 /** An object without the record of who wrote which field: often half its size, and of no use to a reader. */
-export function withoutManagedFields<T extends KubeObject>(object: T): T {
+function withoutManagedFields<T extends KubeObject>(object: T): T {
   if (object.metadata.managedFields === undefined) return object;
   const { managedFields: _, ...metadata } = object.metadata;
   return { ...object, metadata };

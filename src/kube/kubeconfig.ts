@@ -52,7 +52,7 @@ export function findConnection(options: ConnectionOptions): ClusterConnection {
 }
 
 /** The API server of the cluster that this process runs in, as the pod's service account. */
-export function inCluster({ env, io, clock }: Pick<ConnectionOptions, 'env' | 'io' | 'clock'>): ClusterConnection {
+function inCluster({ env, io, clock }: Pick<ConnectionOptions, 'env' | 'io' | 'clock'>): ClusterConnection {
   const read = (name: string): string => readFile(io, `${serviceAccountFolder}/${name}`, 'in-cluster service account');
   const host = env['KUBERNETES_SERVICE_HOST'] ?? '';
   const ca = read('ca.crt');

@@ -49,7 +49,7 @@ export interface WriteOptions extends Addressed {
   readonly fieldValidation?: 'Ignore' | 'Warn' | 'Strict' | undefined;
 }
 
-export type PatchKind = 'json' | 'merge' | 'strategic';
+type PatchKind = 'json' | 'merge' | 'strategic';
 
 export interface PatchOptions extends WriteOptions {
   /** A short name or the content type itself. Default: `merge`, which every kind understands. */

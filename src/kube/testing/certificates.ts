@@ -2,7 +2,7 @@
 // An authority and the certificates it signs, made on the spot with node:crypto and a few lines of DER: for tests over TLS.
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 
-export interface TestCertificate {
+interface TestCertificate {
   readonly cert: string;
   readonly key: string;
 }

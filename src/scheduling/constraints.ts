@@ -42,6 +42,8 @@ export interface Constraints {
   readonly preferredAntiAffinity: readonly WeightedPodAffinityTerm[];
   readonly spread: readonly TopologySpreadConstraint[];
   readonly tolerations: readonly Toleration[];
+  /** As written: what topology spread looks at. */
+  readonly ownTolerations: readonly Toleration[];
   readonly ports: readonly HostPort[];
   readonly volumes: VolumeAlternatives;
 }
@@ -68,6 +70,7 @@ export function constraintsOf(spec: PodSpec, volumes: VolumeAlternatives, policy
       ({ whenUnsatisfiable }) => soft || whenUnsatisfiable !== 'ScheduleAnyway',
     ),
     tolerations: spec.tolerations ?? [],
+    ownTolerations: spec.tolerations ?? [],
     ports: hostPortsOf(spec),
     volumes,
   };

@@ -8,5 +8,5 @@ import type { World } from './world.ts';
 export function failureOf(world: World, pod: number, why: Failure): Omit<PodError, 'pod'> {
   void world;
   void pod;
-  return { reason: why, detail: why };
+  return { reason: why, detail: why, ...(why === 'unschedulable' ? {} : { deferred: true }) };
 }

@@ -288,9 +288,9 @@ function filterOf(constraint: TopologySpreadConstraint, c: Constraints, dialects
       .join(';'),
   );
   return {
-    signature: `${parts.join('|')}#${honorsTaints ? JSON.stringify(c.tolerations) : ''}`,
+    signature: `${parts.join('|')}#${honorsTaints ? JSON.stringify(c.ownTolerations) : ''}`,
     terms,
-    tolerations: honorsTaints ? c.tolerations : undefined,
+    tolerations: honorsTaints ? c.ownTolerations : undefined,
   };
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Capacity that is paid for already. A node holds every reservation it might be launched into, so that two nodes never count
 // on the same one.
+import { commonLabelSet } from '../api/labels.ts';
 import type { Catalog, View } from './catalog.ts';
 import type { Problem } from './problem.ts';
 import type { Template } from './templates.ts';
@@ -14,14 +15,14 @@ export class Reservations {
   readonly #left = new Map<string, number>();
 
   constructor(problem: Problem, templates: readonly Template[]) {
-    for (const { nodePool, catalog } of templates) {
-      if (!catalog.hasReserved) continue;
+    if (!templates.some(({ catalog }) => catalog.hasReserved)) return;
+    for (const [nodePool, types] of Object.entries(problem.instanceTypes)) {
       const key = problem.labels?.[nodePool]?.reservationId;
-      for (const type of problem.instanceTypes[nodePool] ?? []) {
-        for (const { requirements, reservationCapacity, available } of type.offerings ?? []) {
-          if (reservationCapacity === undefined || available === false) continue;
+      for (const { offerings } of types) {
+        for (const { requirements, reservationCapacity } of offerings ?? []) {
+          if (reservationCapacity === undefined) continue;
           const id =
-            requirements.find((r) => (key === undefined ? !isCommon(r.key) : r.key === key))?.values?.[0] ?? '';
+            requirements.find((r) => (key === undefined ? !commonLabelSet.wellKnown.has(r.key) : r.key === key))?.values?.[0] ?? '';
           this.#left.set(id, Math.min(this.#left.get(id) ?? Number.POSITIVE_INFINITY, reservationCapacity));
         }
       }
@@ -43,14 +44,14 @@ export class Reservations {
     const hold = new Set<string>();
     const suitable: number[] = [];
     const usable: number[] = [];
-    let open = false;
+    const open: number[] = [];
     for (const row of rows) {
       const offerings = catalog.offeringsOf(row);
       for (let n = 0; n < offerings.length; n++) {
         const { reservation } = offerings[n]!;
         if (!catalog.allowsOffering(view, row, n)) continue;
         if (reservation === undefined) {
-          open = true;
+          open.push(row);
           continue;
         }
         suitable.push(row);
@@ -59,9 +60,9 @@ export class Reservations {
         usable.push(row);
       }
     }
-    if (suitable.length > 0 && !enough(suitable)) return open ? { ok: true, hold: [] } : { ok: false };
     if (hold.size > 0 && enough(usable)) return { ok: true, hold: [...hold].sort() };
-    return strict && (suitable.length > 0 || held.length > 0) ? { ok: false } : open ? { ok: true, hold: [] } : { ok: false };
+    const waits = strict && (held.length > 0 || (suitable.length > 0 && enough(suitable)));
+    return !waits && open.length > 0 && enough(open) ? { ok: true, hold: [] } : { ok: false };
   }
 
   /** Takes what is newly held and gives back what no longer is. */
@@ -69,12 +70,4 @@ export class Reservations {
     for (const id of hold) if (!held.includes(id)) this.#left.set(id, (this.#left.get(id) ?? 0) - 1);
     for (const id of held) if (!hold.includes(id)) this.#left.set(id, (this.#left.get(id) ?? 0) + 1);
   }
-}
-
-function isCommon(key: string): boolean {
-  return (
-    key === 'topology.kubernetes.io/zone' ||
-    key === 'karpenter.sh/capacity-type' ||
-    key === 'topology.kubernetes.io/region'
-  );
 }

@@ -380,3 +380,24 @@ test('a long burst of reconciles lets the process breathe', async () => {
   stop.abort();
   await stopped;
 });
+
+test('the same start gives the same story, to the letter', async () => {
+  const story = async (): Promise<string> => {
+    const chance = new SeededRandom(5);
+    const { clock, controller, log } = run(
+      async (key, signal, context) => {
+        context.log.info('looking');
+        await clock.sleep(chance.int(100), signal);
+        if (chance.int(3) === 0) throw new Error(`no luck with ${key}`);
+        return chance.int(2) === 0 ? { requeueAfterMs: chance.int(1000) } : {};
+      },
+      { maxConcurrent: 3, kind: 'Pod' },
+    );
+    for (let i = 0; i < 20; i++) controller.enqueue(`default/p${i}`, { priority: i % 3, afterMs: chance.int(50) });
+    await clock.step(20_000);
+    return log.lines.map((line) => `${line.message} ${JSON.stringify(line.fields)}`).join('\n');
+  };
+  const [first, second] = [await story(), await story()];
+  expect(first.split('\n').length).toBeGreaterThan(50);
+  expect(second).toBe(first);
+});

@@ -80,7 +80,7 @@ export class RecordingLogger implements Logger {
 }
 
 /** Levels as numbers, higher is more urgent. */
-export const severity: Readonly<Record<LogLevel, number>> = { debug: 20, info: 30, warn: 40, error: 50 };
+const severity: Readonly<Record<LogLevel, number>> = { debug: 20, info: 30, warn: 40, error: 50 };
 
 /** The fields of a line, computed where they were given as a function. */
 export function computeFields(fields: LogFields | undefined): object | undefined {

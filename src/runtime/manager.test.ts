@@ -87,6 +87,32 @@ describe('a manager', () => {
     expect(events).toEqual(['a started', 'a stopped']);
   });
 
+  test.each([true, false])('fails when a part throws at once (election: %s)', async (elect) => {
+    const { manager, stop, holder } = makeWorld({ elect });
+    manager.add({
+      name: 'broken',
+      start: () => {
+        throw new Error('no such socket');
+      },
+    });
+    await expect(manager.run(stop.signal)).rejects.toThrow('running broken: no such socket');
+    expect(holder()).toBe(elect ? '' : undefined);
+  });
+
+  test('fails rather than hangs when the word of a lost lease cannot be told', async () => {
+    const { api, clock, manager, stop } = makeWorld({
+      elect: true,
+      onLost: () => {
+        throw new Error('cannot exit');
+      },
+    });
+    const failed = expect(manager.run(stop.signal)).rejects.toMatchObject({ code: 'KRP_LEADERSHIP_LOST' });
+    await clock.step(5000);
+    api.answer = () => new TransportError('timeout', 'no answer');
+    await clock.step(20_000);
+    await failed;
+  });
+
   test('gives up on what does not stop in time, and says what it is', async () => {
     const { clock, manager, stop } = makeWorld({ shutdownTimeoutMs: 5000 });
     manager.add({ name: 'stubborn', start: () => new Promise(() => undefined) });

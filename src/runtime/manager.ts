@@ -109,7 +109,7 @@ export class Manager {
     try {
       if (this.#options.warmup || !this.#options.election) this.#startCaches(caches.signal);
       for (const runnable of this.#everyReplica) this.#start(runnable);
-      const election = this.#lead(caches.signal, standing.signal);
+      const election = this.#lead(caches.signal, standing.signal).catch((error: unknown) => this.#fail(error));
       await aborted(this.#stop.signal);
       if (this.#failure instanceof LeadershipLostError) throw this.#failure;
       this.#log.info('stopping', { running: this.#running.size });
@@ -202,8 +202,8 @@ export class Manager {
     const { name } = runnable;
     const running: Running = {
       name,
-      done: runnable
-        .start(this.#stop.signal)
+      // Within a function of its own, so that what it throws at once counts as its failure too.
+      done: (async () => runnable.start(this.#stop.signal))()
         .catch((error: unknown) => this.#fail(wrap(`running ${name}`, error)))
         .finally(() => this.#running.delete(running)),
     };

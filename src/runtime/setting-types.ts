@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kinds of values a setting can have: how each is read from text, checked, and shown again.
-import { KarpenterError, messageOf } from '../base/errors.ts';
+import { KarpenterError } from '../base/errors.ts';
 import { formatDuration, parseDuration } from '../kube/time.ts';
 
 /** What a value may not be, in words that follow "must be" or stand alone. Thrown by `parse` only. */
@@ -200,9 +200,4 @@ export function document<V>(
 
 function format(value: unknown): string {
   return String(value);
-}
-
-/** The words of a refusal. */
-export function refusal(thrown: unknown): string {
-  return messageOf(thrown);
 }

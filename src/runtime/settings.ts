@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The settings table: one entry gives the flag, the environment variable, the default, the check, the reference page
 // and the chart's schema. Providers bring tables of the same shape.
+import { messageOf } from '../base/errors.ts';
 import { compareStrings } from '../base/order.ts';
 import { emptySchedulerConfig, readSchedulerConfig } from './scheduler-config.ts';
-import { bool, document, duration, gates, int, list, oneOf, refusal, type Setting, text } from './setting-types.ts';
+import { bool, document, duration, gates, int, list, oneOf, type Setting, text } from './setting-types.ts';
 
 /** Settings by the name the program uses. */
 // oxlint-disable-next-line typescript/no-explicit-any -- each entry has a value type of its own
@@ -245,7 +246,7 @@ function readValue(setting: Setting, source: Source, problems: string[], warning
   try {
     value = setting.parse(source.text, source.from, (message) => warnings.push(`${source.name}: ${message}`));
   } catch (error) {
-    const message = `${source.name}="${shown}" ${refusal(error)}`;
+    const message = `${source.name}="${shown}" ${messageOf(error)}`;
     if (source.from === 'flag' || setting.strict) problems.push(message);
     else warnings.push(`${message}; using the default, ${setting.format(setting.default) || 'empty'}`);
     return setting.default;
@@ -336,7 +337,8 @@ export function renderSettingsReference(
     'Each setting is a flag and an environment variable; the flag wins. Booleans on the command line are `--flag`,',
     '`--flag=true` or `--flag=false`. Durations are written as in Go: `10s`, `1m30s`, `500ms`. A flag that cannot be read',
     'stops the program with exit code 2, and all problems are named at once. A variable that cannot be read is warned about',
-    'and the default counts; a value that is read but not allowed stops the program wherever it comes from.',
+    'and the default counts, except for feature gates and documents; a value that is read but not allowed stops the program',
+    'wherever it comes from.',
   ];
   for (const { title, table } of groups) {
     lines.push('', `## ${title}`, '', '| Flag | Environment | Type | Default | Meaning |', '|---|---|---|---|---|');

@@ -12,7 +12,7 @@ import type {
 import { nothing, type Selector } from '../../kube/labels.ts';
 import { NodeInfo } from './node-info.ts';
 import { PodIndex } from './pod-index.ts';
-import { type AffinityTerm, podInfo, type PodInfo } from './pod-info.ts';
+import { type AffinityTerm, type PodInfo, podInfo } from './pod-info.ts';
 
 /** What the scheduler reads besides nodes and placed pods; all of it lookups by name. */
 export interface Lookups {

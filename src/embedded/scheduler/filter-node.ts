@@ -19,8 +19,7 @@ export function nodeUnschedulable(pod: PodInfo): NodeCheck | undefined {
 const tainted = rejection('TaintToleration', false, 'node(s) had untolerated taint(s)');
 
 export function taintToleration(pod: PodInfo): NodeCheck {
-  return (node) =>
-    untoleratedTaint(node.node!.spec?.taints, pod.tolerations, blockingEffects) ? tainted : undefined;
+  return (node) => (untoleratedTaint(node.node!.spec?.taints, pod.tolerations, blockingEffects) ? tainted : undefined);
 }
 
 const unselected = rejection('NodeAffinity', false, "node(s) didn't match Pod's node affinity/selector");

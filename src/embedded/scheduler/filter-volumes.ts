@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Volumes: claims must exist, bound ones tie a pod to where the volume is, unbound ones to where one can be made, and a
 // driver attaches only so many to a node.
-import type { NodeSelectorTerm } from '../../kube/kinds.ts';
-import type { Node, PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../kube/kinds.ts';
+import type {
+  Node,
+  NodeSelectorTerm,
+  PersistentVolume,
+  PersistentVolumeClaim,
+  StorageClass,
+} from '../../kube/kinds.ts';
 import type { ClusterState } from './cluster-state.ts';
 import { type NodeCheck, type Refusal, rejection } from './filter.ts';
 import { matchesAnyTerm } from './node-selector.ts';
@@ -62,8 +67,7 @@ function refuse(reason: string): Refusal {
 /** A claim is bound when the volume controller has said so, not when a volume is merely named. */
 export function isBound(claim: PersistentVolumeClaim): boolean {
   return (
-    Boolean(claim.spec?.volumeName) &&
-    claim.metadata.annotations?.['pv.kubernetes.io/bind-completed'] !== undefined
+    Boolean(claim.spec?.volumeName) && claim.metadata.annotations?.['pv.kubernetes.io/bind-completed'] !== undefined
   );
 }
 

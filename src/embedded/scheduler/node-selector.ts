@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Node selectors: plain labels, required and preferred node affinity, and the node affinity of volumes.
-import type { NodeSelectorRequirement, NodeSelectorTerm, PodSpec } from '../../kube/kinds.ts';
-import type { Node } from '../../kube/kinds.ts';
+import type { Node, NodeSelectorRequirement, NodeSelectorTerm, PodSpec } from '../../kube/kinds.ts';
 
 /** A requirement that nobody can meet stands for one that makes no sense (a Gt without a number). */
 function meets(requirement: NodeSelectorRequirement, value: string | undefined): boolean {

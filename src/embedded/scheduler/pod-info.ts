@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pod as the scheduler thinks of it: everything that is asked again and again, worked out once.
-import type { PodAffinityTerm, Toleration, TopologySpreadConstraint } from '../../kube/kinds.ts';
-import type { Pod } from '../../kube/kinds.ts';
-import { compileLabelSelector, nothing, type Labels, type LabelSelector, type Selector } from '../../kube/labels.ts';
+import type { Pod, PodAffinityTerm, Toleration, TopologySpreadConstraint } from '../../kube/kinds.ts';
+import { compileLabelSelector, type LabelSelector, type Labels, nothing, type Selector } from '../../kube/labels.ts';
 import { keyOf } from '../../kube/object.ts';
 import { parseTime } from '../../kube/time.ts';
 import { podRequests, podWeights, type Resources } from './resources.ts';

@@ -65,9 +65,7 @@ describe('room', () => {
     ['a sidecar adds to the containers', '500m', 'Always', '0/1'],
   ])('%s', (_, cpu, restartPolicy, expected) => {
     const spec: Pod['spec'] = {
-      initContainers: [
-        { name: 'i', resources: { requests: { cpu } }, ...(restartPolicy ? { restartPolicy } : {}) },
-      ],
+      initContainers: [{ name: 'i', resources: { requests: { cpu } }, ...(restartPolicy ? { restartPolicy } : {}) }],
       containers: [{ name: 'c', resources: { requests: { cpu: '3800m' } } }],
     };
     expect(outcome(aPod('p', { spec }), { nodes: [aNode('n')] })).toMatch(expected);
@@ -139,7 +137,11 @@ describe('node selection', () => {
     ['Exists', required([{ key: 'size', operator: 'Exists' }]), 'a'],
     ['DoesNotExist', required([{ key: 'size', operator: 'DoesNotExist' }]), 'b'],
     ['Gt', required([{ key: 'size', operator: 'Gt', values: ['4'] }]), 'a'],
-    ['Lt', required([{ key: 'size', operator: 'Lt', values: ['4'] }]), "2 node(s) didn't match Pod's node affinity/selector"],
+    [
+      'Lt',
+      required([{ key: 'size', operator: 'Lt', values: ['4'] }]),
+      "2 node(s) didn't match Pod's node affinity/selector",
+    ],
     ['the name as a field', required([], [{ key: 'metadata.name', operator: 'In', values: ['b'] }]), 'b'],
     ['a term that is empty', required([]), "didn't match Pod's node affinity/selector"],
   ])('%s', (_, pod, expected) => {
@@ -394,7 +396,10 @@ describe('volumes', () => {
   });
 
   test('a driver attaches only so many volumes to a node', () => {
-    const found = lookups({ claim: claim({ storageClassName: 'fast' }), storageClass: { volumeBindingMode: 'WaitForFirstConsumer' } });
+    const found = lookups({
+      claim: claim({ storageClassName: 'fast' }),
+      storageClass: { volumeBindingMode: 'WaitForFirstConsumer' },
+    });
     const csiNode = () => ({
       metadata: { name: 'a1' },
       spec: { drivers: [{ name: 'ebs', nodeID: 'i', allocatable: { count: 1 } }] },
@@ -411,7 +416,11 @@ describe('volumes', () => {
 
   test('a claim for one pod only is not shared', () => {
     const found = { claim: claim({ volumeName: 'pv', accessModes: ['ReadWriteOncePod'] }, true), volume: inZone('a') };
-    const other = { ...pod, metadata: { ...pod.metadata, name: 'other', uid: 'other' }, spec: { ...pod.spec, nodeName: 'a1' } };
+    const other = {
+      ...pod,
+      metadata: { ...pod.metadata, name: 'other', uid: 'other' },
+      spec: { ...pod.spec, nodeName: 'a1' },
+    };
     expect(outcome(pod, { nodes, running: [other], lookups: lookups(found) })).toMatch('ReadWriteOncePod');
   });
 });
@@ -419,7 +428,9 @@ describe('volumes', () => {
 describe('choice', () => {
   test('the node with more room is preferred, and fewer PreferNoSchedule taints', () => {
     const nodes = [aNode('busy'), aNode('free')];
-    expect(outcome(aPod('p'), { nodes, running: [aPod('x', { node: 'busy', requests: { cpu: '2', memory: '4Gi' } })] })).toBe('free');
+    expect(
+      outcome(aPod('p'), { nodes, running: [aPod('x', { node: 'busy', requests: { cpu: '2', memory: '4Gi' } })] }),
+    ).toBe('free');
     const avoided = aNode('avoided', { taints: [{ key: 'x', effect: 'PreferNoSchedule' }] });
     expect(outcome(aPod('p'), { nodes: [avoided, aNode('plain')] })).toBe('plain');
   });

@@ -6,7 +6,7 @@ import { countByDomain, hasLabels, spreadCounts } from './filter-spread.ts';
 import type { NodeInfo } from './node-info.ts';
 import { matchesTerm } from './node-selector.ts';
 import type { PodInfo, SpreadConstraint } from './pod-info.ts';
-import { untoleratedTaint, tolerates } from './tolerations.ts';
+import { tolerates, untoleratedTaint } from './tolerations.ts';
 
 const highest = 100;
 
@@ -171,4 +171,3 @@ function podAffinityScores(pod: PodInfo, state: ClusterState, feasible: readonly
   const least = Math.min(...sums);
   return most === least ? undefined : sums.map((sum) => Math.trunc((highest * (sum - least)) / (most - least)));
 }
-

@@ -11,9 +11,9 @@ import { inGrowingBatches } from './batches.ts';
 import type { ControlPlane } from './context.ts';
 import { Expectations } from './expectations.ts';
 import { scaled } from './int-or-percent.ts';
-import { claimOwned, controllerOf, ownerKey } from './ownership.ts';
 import { OwnerIndex } from './owner-index.ts';
-import { createPod, deletePod, podFromTemplate } from './pod-factory.ts';
+import { claimOwned, controllerOf, ownerKey } from './ownership.ts';
+import { createPod, deletePod, isNamespaceLeaving, podFromTemplate } from './pod-factory.ts';
 import { isPodActive, isPodAvailable, isPodReady } from './pods.ts';
 import { RevisionHistory, revisionLabel } from './revision-history.ts';
 
@@ -59,7 +59,9 @@ const daemonTolerations: readonly Toleration[] = [
 ];
 
 function tolerationsOf(spec: PodSpec): Toleration[] {
-  const added = spec.hostNetwork ? [...daemonTolerations, exists('network-unavailable', 'NoSchedule')] : daemonTolerations;
+  const added = spec.hostNetwork
+    ? [...daemonTolerations, exists('network-unavailable', 'NoSchedule')]
+    : daemonTolerations;
   const kept = (spec.tolerations ?? []).filter(
     (own) => !added.some((t) => t.key === own.key && t.effect === own.effect && t.operator === own.operator),
   );
@@ -171,6 +173,7 @@ class DaemonSets {
       if (gone) surplus.push(...pods.filter((pod) => !pod.spec.nodeName && isPodActive(pod)));
     }
     await this.#delete(set, surplus);
+    if (isNamespaceLeaving(this.#plane, set.metadata.namespace)) return;
     const uid = set.metadata.uid!;
     const { error } = await inGrowingBatches(Math.min(missing.length, burst), async (i) => {
       const created = await createPod(this.#plane, daemonPod(set, missing[i]!, revision), set);

@@ -96,9 +96,7 @@ class DisruptionBudgets {
       message: '',
       observedGeneration: budget.metadata.generation ?? 0,
       lastTransitionTime: formatTime(now),
-    }).map((c) =>
-      c.type === 'DisruptionAllowed' ? { ...c, observedGeneration: budget.metadata.generation ?? 0 } : c,
-    );
+    }).map((c) => (c.type === 'DisruptionAllowed' ? { ...c, observedGeneration: budget.metadata.generation ?? 0 } : c));
     const status = {
       observedGeneration: budget.metadata.generation ?? 0,
       ...(Object.keys(disruptedPods).length > 0 ? { disruptedPods } : {}),
@@ -127,7 +125,11 @@ class DisruptionBudgets {
       if (!pod || pod.metadata.deletionTimestamp) continue;
       const left = parseTime(time) + evictionTimeoutMs - now;
       if (left <= 0) {
-        this.#plane.events.warning(pod, 'NotDeleted', `Pod was expected by PDB ${budget.metadata.namespace}/${budget.metadata.name} to be deleted but it wasn't`);
+        this.#plane.events.warning(
+          pod,
+          'NotDeleted',
+          `Pod was expected by PDB ${budget.metadata.namespace}/${budget.metadata.name} to be deleted but it wasn't`,
+        );
         continue;
       }
       disruptedPods[name] = time;

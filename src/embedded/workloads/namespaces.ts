@@ -65,7 +65,9 @@ class Namespaces {
         namespace,
         annotations: { 'kubernetes.io/description': 'Contains a CA bundle that verifies the API server.' },
       };
-      await ignoreExisting(client.resource(kinds.ConfigMap).create({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data }));
+      await ignoreExisting(
+        client.resource(kinds.ConfigMap).create({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data }),
+      );
     } else if (!deepEqual(map.data, data)) {
       await client.resource(kinds.ConfigMap).update({ ...map, data });
     }

@@ -11,8 +11,13 @@ import type { ControlPlane } from './context.ts';
 const silenceMs = 50_000;
 const startupSilenceMs = 60_000;
 
-export function nodeLifecycleController(plane: ControlPlane): Controller {
-  const reconciler = new NodeLifecycle(plane);
+export interface NodeLifecycleOptions {
+  /** Whether a node that falls silent is called unknown. */
+  readonly watchHeartbeats: boolean;
+}
+
+export function nodeLifecycleController(plane: ControlPlane, options: NodeLifecycleOptions): Controller {
+  const reconciler = new NodeLifecycle(plane, options);
   return new Controller({ ...plane, name: 'node-lifecycle', kind: 'Node', reconciler, maxConcurrent: 10 }).watch(
     plane.informers.of(kinds.Node),
   );
@@ -65,11 +70,13 @@ interface Heard {
 
 class NodeLifecycle {
   readonly #plane: ControlPlane;
+  readonly #watchHeartbeats: boolean;
   /** What was last heard of each node, and when by our own clock: a node's clock is not trusted. */
   readonly #heard = new Map<string, Heard>();
 
-  constructor(plane: ControlPlane) {
+  constructor(plane: ControlPlane, options: NodeLifecycleOptions) {
     this.#plane = plane;
+    this.#watchHeartbeats = options.watchHeartbeats;
     plane.informers.of(kinds.Lease);
   }
 
@@ -79,6 +86,7 @@ class NodeLifecycle {
       this.#heard.delete(name);
       return;
     }
+    if (!this.#watchHeartbeats) return this.#writeTaints(node);
     const silentFor = this.#silence(node);
     const allowed = node.status?.conditions?.some((c) => c.type === 'Ready') ? silenceMs : startupSilenceMs;
     if (silentFor >= allowed && !isUnknown(node)) await this.#markUnknown(node);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who controls what: owner references, adoption of orphans that match, release of those that no longer do.
 import { ignoreNotFound, isInvalid, isNotFound } from '../../kube/api-error.ts';
-import type { ResourceClient } from '../../kube/resource-client.ts';
 import type { Selector } from '../../kube/labels.ts';
 import { apiVersionOf, type KubeObject, type OwnerReference, type ResourceType } from '../../kube/object.ts';
+import type { ResourceClient } from '../../kube/resource-client.ts';
 
 /** The owner that controls an object, if any. */
 export function controllerOf(object: KubeObject): OwnerReference | undefined {
@@ -60,11 +60,7 @@ export async function claimOwned<T extends KubeObject>(claim: Claim<T>): Promise
 async function adopt<T extends KubeObject>(claim: Claim<T>, orphan: T): Promise<T | undefined> {
   const { name, namespace, uid } = orphan.metadata;
   const ownerReferences = [controllerReference(claim.owner, claim.ownerType)];
-  const adoption = claim.client.patch(
-    name!,
-    { metadata: { uid, ownerReferences } },
-    { namespace, type: 'strategic' },
-  );
+  const adoption = claim.client.patch(name!, { metadata: { uid, ownerReferences } }, { namespace, type: 'strategic' });
   return ignoreNotFound(adoption);
 }
 
@@ -72,11 +68,7 @@ async function release<T extends KubeObject>(claim: Claim<T>, stray: T): Promise
   const { name, namespace, uid } = stray.metadata;
   const drop = { $patch: 'delete', uid: claim.owner.metadata.uid };
   try {
-    await claim.client.patch(
-      name!,
-      { metadata: { uid, ownerReferences: [drop] } },
-      { namespace, type: 'strategic' },
-    );
+    await claim.client.patch(name!, { metadata: { uid, ownerReferences: [drop] } }, { namespace, type: 'strategic' });
   } catch (error) {
     // Gone, or already another object under the same name: nothing to release.
     if (!isNotFound(error) && !isInvalid(error)) throw error;

@@ -29,6 +29,12 @@ export function podFromTemplate(template: PodTemplateSpec, owner: KubeObject, ty
   };
 }
 
+/** Whether a namespace is on its way out: nothing new can be made in it. */
+export function isNamespaceLeaving(plane: ControlPlane, namespace: string | undefined): boolean {
+  const object = namespace ? plane.informers.of(kinds.Namespace).get(namespace) : undefined;
+  return object?.metadata.deletionTimestamp !== undefined;
+}
+
 /** Creates a pod for its owner and tells of it, or of the failure, which is thrown on. */
 export async function createPod(plane: ControlPlane, pod: Pod, owner: KubeObject): Promise<Pod> {
   try {

@@ -10,9 +10,9 @@ import { inGrowingBatches } from './batches.ts';
 import { withCondition, withoutCondition } from './conditions.ts';
 import type { ControlPlane } from './context.ts';
 import { Expectations } from './expectations.ts';
-import { claimOwned, controllerOf, ownerKey } from './ownership.ts';
 import { OwnerIndex } from './owner-index.ts';
-import { createPod, deletePod, podFromTemplate } from './pod-factory.ts';
+import { claimOwned, controllerOf, ownerKey } from './ownership.ts';
+import { createPod, deletePod, isNamespaceLeaving, podFromTemplate } from './pod-factory.ts';
 import { byDeletionOrder, isPodActive, isPodAvailable, isPodReady, readySince } from './pods.ts';
 
 /** The most pods created or deleted in one reconcile. */
@@ -88,6 +88,7 @@ class ReplicaSets {
     const difference = (set.spec.replicas ?? 1) - active.length;
     const uid = set.metadata.uid!;
     if (difference > 0) {
+      if (isNamespaceLeaving(this.#plane, set.metadata.namespace)) return undefined;
       const { error } = await inGrowingBatches(Math.min(difference, burst), async () => {
         const pod = podFromTemplate(set.spec.template, set, kinds.ReplicaSet);
         const created = await createPod(this.#plane, pod, set);

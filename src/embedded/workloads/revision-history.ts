@@ -5,8 +5,8 @@ import { isAlreadyExists } from '../../kube/api-error.ts';
 import { type ControllerRevision, kinds, type Pod, type PodTemplateSpec } from '../../kube/kinds.ts';
 import type { KubeObject, ResourceType } from '../../kube/object.ts';
 import type { ControlPlane } from './context.ts';
-import { controllerReference } from './ownership.ts';
 import { OwnerIndex } from './owner-index.ts';
+import { controllerReference } from './ownership.ts';
 import { templateHash } from './template-hash.ts';
 
 /** Says on a pod which revision it was made from. */
@@ -59,8 +59,9 @@ export class RevisionHistory {
   }
 
   async #prune(known: readonly ControllerRevision[], limit: number, live: string, pods: readonly Pod[]): Promise<void> {
+    // Pods of StatefulSets carry the name of their revision, those of DaemonSets its hash.
     const used = new Set([live, ...pods.map((pod) => pod.metadata.labels?.[revisionLabel])]);
-    const idle = known.filter((revision) => !used.has(hashOf(revision)));
+    const idle = known.filter((revision) => !used.has(hashOf(revision)) && !used.has(revision.metadata.name));
     for (const revision of idle.slice(0, Math.max(0, idle.length - limit))) {
       const { name, namespace } = revision.metadata;
       await this.#plane.client.resource(kinds.ControllerRevision).delete(name!, { namespace });

@@ -39,7 +39,9 @@ export function evictionTime(pod: Pod, node: Node, now: number): number | undefi
   for (const taint of evictingTaints(node)) {
     const matching = (pod.spec.tolerations ?? []).filter((toleration) => tolerates(toleration, taint));
     if (matching.length === 0) return now;
-    const limits = matching.map((toleration) => toleration.tolerationSeconds).filter((seconds) => seconds !== undefined);
+    const limits = matching
+      .map((toleration) => toleration.tolerationSeconds)
+      .filter((seconds) => seconds !== undefined);
     if (limits.length === 0) continue;
     const since = taint.timeAdded ? parseTime(taint.timeAdded) : now;
     const due = since + Math.max(0, Math.min(...limits)) * 1000;

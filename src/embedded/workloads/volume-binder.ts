@@ -19,11 +19,13 @@ export function volumeBinder(plane: ControlPlane): Controller {
       .filter((claim) => claim.status?.phase !== 'Bound')
       .map((claim) => `${claim.metadata.namespace}/${claim.metadata.name}`);
   const reconciler = new VolumeBinder(plane);
-  return new Controller({ ...plane, name: 'persistentvolume-binder', kind: claims.kind, reconciler })
-    .watch(plane.informers.of(claims))
-    // A key without a namespace is a volume's.
-    .watch(plane.informers.of(volumes), { keys: (volume) => [volume.metadata.name!, ...open()] })
-    .watch(plane.informers.of(kinds.StorageClass), { keys: open });
+  return (
+    new Controller({ ...plane, name: 'persistentvolume-binder', kind: claims.kind, reconciler })
+      .watch(plane.informers.of(claims))
+      // A key without a namespace is a volume's.
+      .watch(plane.informers.of(volumes), { keys: (volume) => [volume.metadata.name!, ...open()] })
+      .watch(plane.informers.of(kinds.StorageClass), { keys: open })
+  );
 }
 
 class VolumeBinder {

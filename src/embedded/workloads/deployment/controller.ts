@@ -7,8 +7,9 @@ import { compileLabelSelector, type LabelSelector } from '../../../kube/labels.t
 import { Controller, type Result } from '../../../runtime/controller.ts';
 import { findCondition, withCondition } from '../conditions.ts';
 import type { ControlPlane } from '../context.ts';
-import { claimOwned, ownerKey } from '../ownership.ts';
 import { OwnerIndex } from '../owner-index.ts';
+import { claimOwned, ownerKey } from '../ownership.ts';
+import { isNamespaceLeaving } from '../pod-factory.ts';
 import { isPodActive } from '../pods.ts';
 import {
   byAge,
@@ -35,14 +36,16 @@ const { Deployment: deployments, ReplicaSet: replicaSets } = kinds;
 
 export function deploymentController(plane: ControlPlane): Controller {
   const reconciler = new Deployments(plane);
-  return new Controller({ ...plane, name: 'deployment', kind: deployments.kind, reconciler, maxConcurrent: 10 })
-    .watch(plane.informers.of(deployments))
-    .watch(plane.informers.of(replicaSets), { keys: (set) => reconciler.ownersOf(set) })
-    // A Recreate rollout waits for old pods to be gone.
-    .watch(plane.informers.of(kinds.Pod), {
-      keys: (pod) => reconciler.ownersOfPod(pod),
-      when: (pod) => pod.metadata.deletionTimestamp !== undefined || !isPodActive(pod),
-    });
+  return (
+    new Controller({ ...plane, name: 'deployment', kind: deployments.kind, reconciler, maxConcurrent: 10 })
+      .watch(plane.informers.of(deployments))
+      .watch(plane.informers.of(replicaSets), { keys: (set) => reconciler.ownersOf(set) })
+      // A Recreate rollout waits for old pods to be gone.
+      .watch(plane.informers.of(kinds.Pod), {
+        keys: (pod) => reconciler.ownersOfPod(pod),
+        when: (pod) => pod.metadata.deletionTimestamp !== undefined || !isPodActive(pod),
+      })
+  );
 }
 
 interface Rollout {
@@ -155,13 +158,18 @@ class Deployments {
   async #freshSet(rollout: Rollout): Promise<ReplicaSet | undefined> {
     const { deployment, old } = rollout;
     if (rollout.fresh) return this.#annotate(rollout, rollout.fresh);
+    if (isNamespaceLeaving(this.#plane, deployment.metadata.namespace)) return undefined;
     const wanted = newReplicaSet(deployment, old);
     const created = await this.#createSet(deployment, wanted);
     if (!created) return undefined;
     if (replicasOf(created) > 0) this.#tellScaled(deployment, created, 0, replicasOf(created));
     await this.#setRevision(deployment, created);
     if (hasDeadline(deployment)) {
-      await this.#setProgressing(deployment, 'NewReplicaSetCreated', `Created new replica set "${created.metadata.name}"`);
+      await this.#setProgressing(
+        deployment,
+        'NewReplicaSetCreated',
+        `Created new replica set "${created.metadata.name}"`,
+      );
     }
     // The rest happens when the cache shows what was written.
     return undefined;

@@ -4,7 +4,14 @@ import { deepClone, deepEqual } from '../../../base/freeze.ts';
 import { type Deployment, kinds, type PodTemplateSpec, type ReplicaSet } from '../../../kube/kinds.ts';
 import { controllerReference } from '../ownership.ts';
 import { templateHash } from '../template-hash.ts';
-import { byAge, desiredReplicasAnnotation, maxReplicasAnnotation, maxSurge, newSetReplicas, replicasOf } from './arithmetic.ts';
+import {
+  byAge,
+  desiredReplicasAnnotation,
+  maxReplicasAnnotation,
+  maxSurge,
+  newSetReplicas,
+  replicasOf,
+} from './arithmetic.ts';
 
 export const revisionAnnotation = 'deployment.kubernetes.io/revision';
 const historyAnnotation = 'deployment.kubernetes.io/revision-history';

@@ -90,9 +90,7 @@ export function rolloutStatus(
   const settled =
     (status.replicas ?? 0) === (status.updatedReplicas ?? 0) && current?.reason === 'NewReplicaSetAvailable';
   if (hasDeadline(deployment) && !settled) {
-    const subject = fresh
-      ? `ReplicaSet "${fresh.metadata.name}"`
-      : `Deployment "${deployment.metadata.name}"`;
+    const subject = fresh ? `ReplicaSet "${fresh.metadata.name}"` : `Deployment "${deployment.metadata.name}"`;
     conditions = progress(deployment, status, conditions, subject, now);
   }
   const failure = [fresh, ...sets]
@@ -118,7 +116,13 @@ function progress(
   if (isComplete(deployment, status)) {
     return withCondition(
       conditions,
-      deploymentCondition('Progressing', 'True', 'NewReplicaSetAvailable', `${subject} has successfully progressed.`, now),
+      deploymentCondition(
+        'Progressing',
+        'True',
+        'NewReplicaSetAvailable',
+        `${subject} has successfully progressed.`,
+        now,
+      ),
     );
   }
   if (madeProgress(deployment.status, status)) {
@@ -133,7 +137,13 @@ function progress(
   if (!timedOut(deployment, current, now)) return conditions;
   return withCondition(
     conditions,
-    deploymentCondition('Progressing', 'False', 'ProgressDeadlineExceeded', `${subject} has timed out progressing.`, now),
+    deploymentCondition(
+      'Progressing',
+      'False',
+      'ProgressDeadlineExceeded',
+      `${subject} has timed out progressing.`,
+      now,
+    ),
   );
 }
 

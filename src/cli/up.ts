@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// `karpenter up`: a cluster in this process, and a kubeconfig to drive it with.
+import { accessSync, chmodSync, constants, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { type Command, InvalidArgumentError } from 'commander';
+import { KarpenterError, messageOf } from '../base/errors.ts';
+
+interface UpOptions {
+  readonly port: number;
+  readonly kubeconfigOut: string;
+  readonly output: 'text' | 'json';
+}
+
+const defaultPort = 6443;
+/** Silence longer than this worries people. */
+const progressAfterMs = 2000;
+
+export function registerUp(program: Command): void {
+  program
+    .command('up')
+    .description('start a Kubernetes cluster in this process and write a kubeconfig for it')
+    .option('--port <port>', 'port of the API server on loopback; 0 takes any free one', parsePort, defaultPort)
+    .option('--kubeconfig-out <path>', 'where to write the kubeconfig', './karpenter.kubeconfig')
+    .option('-o, --output <format>', 'how to say that it is ready: text or json', parseOutput, 'text')
+    .action(up);
+}
+
+function parsePort(text: string): number {
+  const port = Number(text);
+  if (!/^\d+$/.test(text) || port > 65535) throw new InvalidArgumentError('A port is a number from 0 to 65535.');
+  return port;
+}
+
+function parseOutput(text: string): 'text' | 'json' {
+  if (text !== 'text' && text !== 'json') throw new InvalidArgumentError('It is either text or json.');
+  return text;
+}
+
+async function up(options: UpOptions): Promise<void> {
+  const path = resolve(options.kubeconfigOut);
+  checkWritable(path);
+  // Loaded here, so that help and usage errors do not wait for it.
+  const [{ EmbeddedCluster }, { allCrds }, { RealClock }, { SystemRandom }] = await Promise.all([
+    import('../embedded/cluster.ts'),
+    import('../api/crd.ts'),
+    import('../base/clock.ts'),
+    import('../base/random.ts'),
+  ]);
+  const clock = new RealClock();
+  const progress = clock.after(progressAfterMs, () => console.error('still starting …'));
+  let cluster: Awaited<ReturnType<typeof EmbeddedCluster.start>>;
+  try {
+    cluster = await EmbeddedCluster.start({
+      clock,
+      random: new SystemRandom(),
+      log: stderrLog,
+      port: options.port,
+      crds: allCrds(),
+    });
+  } catch (error) {
+    throw explainStart(error, options.port);
+  } finally {
+    progress.cancel();
+  }
+  try {
+    writeKubeconfig(path, cluster.kubeconfig());
+  } catch (error) {
+    await cluster.close();
+    throw error;
+  }
+  console.log(options.output === 'json' ? readiness(cluster.url!, path) : welcome(cluster.url!, options.kubeconfigOut));
+  await stopSignal();
+  if (options.output === 'text') console.log('\nstopping');
+  await cluster.close();
+}
+
+/** Fails early, before a cluster is started for nothing; never replaces a file that we did not write. */
+function checkWritable(path: string): void {
+  try {
+    if (!existsSync(path)) return accessSync(dirname(path), constants.W_OK);
+    if (statSync(path).isDirectory()) throw new Error(`${path} is a folder`);
+    accessSync(path, constants.W_OK);
+  } catch (error) {
+    throw new KarpenterError('KRP_KUBECONFIG_UNWRITABLE', `cannot write the kubeconfig: ${messageOf(error)}`, {
+      cause: error,
+    });
+  }
+  const content = readFileSync(path, 'utf8');
+  if (content !== '' && !content.includes('"karpenter-embedded"')) {
+    throw new KarpenterError(
+      'KRP_KUBECONFIG_FOREIGN',
+      `${path} exists and is not a kubeconfig of ours; choose another place with --kubeconfig-out`,
+    );
+  }
+}
+
+/** It holds a token: nobody else may read it, also when the file was there before. */
+function writeKubeconfig(path: string, content: string): void {
+  writeFileSync(path, content, { mode: 0o600 });
+  chmodSync(path, 0o600);
+}
+
+function explainStart(error: unknown, port: number): unknown {
+  const code = (error as { code?: unknown }).code;
+  const why =
+    code === 'EADDRINUSE'
+      ? `port ${port} is in use; choose another with --port, or --port 0 for any free one`
+      : code === 'EACCES'
+        ? `port ${port} needs more rights than this process has; choose one above 1023`
+        : undefined;
+  return why === undefined ? error : new KarpenterError('KRP_PORT_UNAVAILABLE', why, { cause: error });
+}
+
+function readiness(server: string, kubeconfig: string): string {
+  return JSON.stringify({ ready: true, server, kubeconfig, pid: process.pid });
+}
+
+function welcome(server: string, kubeconfig: string): string {
+  return `A Kubernetes cluster is ready at ${server}, with two nodes of 2 CPUs.
+
+  export KUBECONFIG=${kubeconfig}
+  kubectl get nodes
+  kubectl create deployment web --image=nginx --replicas=3
+  kubectl get pods -o wide --watch
+  kubectl get crds                  # NodePools, NodeClaims and the rest of Karpenter's API
+
+No kubectl yet? https://kubernetes.io/docs/tasks/tools/ or \`brew install kubectl\`, \`snap install kubectl --classic\`.
+Nodes and pods are simulated; the API is real. Ctrl-C stops it, and everything in it is gone.`;
+}
+
+/** Resolves at the first SIGINT or SIGTERM; a second one ends the process at once. */
+function stopSignal(): Promise<void> {
+  return new Promise((done) => {
+    const stop = (): void => {
+      for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+        process.off(signal, stop);
+        process.once(signal, () => process.exit(130));
+      }
+      done();
+    };
+    process.on('SIGINT', stop);
+    process.on('SIGTERM', stop);
+  });
+}
+
+/** Warnings and errors only, one line each: standard output belongs to the user. */
+const stderrLog = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: (message: string, fields?: object | (() => object)) => logLine('warning', message, fields),
+  error: (message: string, fields?: object | (() => object)) => logLine('error', message, fields),
+  with: () => stderrLog,
+};
+
+function logLine(level: string, message: string, fields: object | (() => object) = {}): void {
+  const data = typeof fields === 'function' ? fields() : fields;
+  const text = JSON.stringify(data, (_, value: unknown) => (value instanceof Error ? value.message : value));
+  console.error(`${level}: ${message}${text === '{}' ? '' : ` ${text}`}`);
+}

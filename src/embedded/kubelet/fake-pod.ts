@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// The life of a pod on a fake node: created, running, ready, perhaps finished, and gone when it is asked to go.
+import { ignoreNotFound, isNotFound } from '../../kube/api-error.ts';
+import { kinds, type Pod } from '../../kube/kinds.ts';
+import { parseDuration, parseTime } from '../../kube/time.ts';
+import { Controller, type Result } from '../../runtime/controller.ts';
+import type { ControlPlane } from '../workloads/context.ts';
+import type { AddressBook } from './addresses.ts';
+import { isFake } from './fake-node.ts';
+import {
+  creatingStatus,
+  finishedStatus,
+  isUnhealthy,
+  readinessMatches,
+  runningStatus,
+  type StatusContext,
+} from './pod-status.ts';
+
+/** How long a pod takes to go after it was asked to; never longer than its grace period. */
+const deleteDelayAnnotation = 'pod-delete.stage.kwok.x-k8s.io/delay';
+/** How long a pod runs until it completes; pods of Jobs complete without it as well. */
+const completeDelayAnnotation = 'pod-complete.stage.kwok.x-k8s.io/delay';
+
+export interface FakePodOptions {
+  /** From being placed to running. */
+  readonly startMs: number;
+  /** From running to completed, for the pods of Jobs. */
+  readonly jobMs: number;
+  readonly addresses: AddressBook;
+}
+
+export function fakePodController(plane: ControlPlane, options: FakePodOptions): Controller {
+  const pods = plane.informers.of(kinds.Pod);
+  pods.addIndex('node', (pod) => pod.spec.nodeName);
+  const onNode = (node: { metadata: { name?: string } }): string[] =>
+    pods.byIndex('node', node.metadata.name!).map((pod) => `${pod.metadata.namespace}/${pod.metadata.name}`);
+  return (
+    new Controller({
+      ...plane,
+      name: 'fake-pod',
+      kind: 'Pod',
+      reconciler: new FakePods(plane, options),
+      maxConcurrent: 50,
+    })
+      .watch(pods, { when: (pod) => Boolean(pod.spec.nodeName) })
+      // Pods that were there before their node was known.
+      .watch(plane.informers.of(kinds.Node), { keys: onNode, when: (node, old) => isFake(node) && !isFake(old) })
+  );
+}
+
+class FakePods {
+  readonly #plane: ControlPlane;
+  readonly #options: FakePodOptions;
+
+  constructor(plane: ControlPlane, options: FakePodOptions) {
+    this.#plane = plane;
+    this.#options = options;
+    plane.informers.of(kinds.Pod).addHandler({
+      added: (pod) => {
+        if (pod.status?.podIP && !pod.spec.hostNetwork) options.addresses.note(pod.metadata.uid!, pod.status.podIP);
+      },
+      deleted: (pod) => options.addresses.release(pod.metadata.uid!),
+    });
+  }
+
+  async reconcile(key: string): Promise<Result | void> {
+    const { informers } = this.#plane;
+    const pod = informers.of(kinds.Pod).get(key);
+    const node = pod?.spec.nodeName ? informers.of(kinds.Node).get(pod.spec.nodeName) : undefined;
+    if (!pod || !node || !isFake(node)) return;
+    if (pod.metadata.deletionTimestamp) return this.#stop(pod);
+    const phase = pod.status?.phase;
+    if (phase === 'Succeeded' || phase === 'Failed') return;
+    const hostIP = node.status?.addresses?.find((address) => address.type === 'InternalIP')?.address ?? '';
+    const context: StatusContext = { now: this.#plane.clock.now(), hostIP, podIP: '' };
+    if (!pod.status?.startTime) {
+      await this.#write(pod, creatingStatus(pod, context));
+      return { requeueAfterMs: this.#options.startMs };
+    }
+    if (phase === 'Pending' || phase === undefined) return this.#start(pod, context);
+    return this.#keepRunning(pod, context);
+  }
+
+  async #start(pod: Pod, context: StatusContext): Promise<Result | void> {
+    const wait = parseTime(pod.status!.startTime!) + this.#options.startMs - context.now;
+    // Times on the wire are whole seconds: never wait longer than a whole start.
+    if (wait > 0 && this.#options.startMs >= 1000) return { requeueAfterMs: Math.min(wait, this.#options.startMs) };
+    const podIP = pod.spec.hostNetwork ? context.hostIP : this.#options.addresses.assign(pod.metadata.uid!, 'pod');
+    await this.#write(pod, runningStatus(pod, { ...context, podIP }));
+    for (const container of pod.spec.containers) {
+      this.#plane.events.normal(pod, 'Started', `Started container ${container.name}`);
+    }
+  }
+
+  async #keepRunning(pod: Pod, context: StatusContext): Promise<Result | void> {
+    const runsMs = this.#runsFor(pod);
+    if (runsMs !== undefined) {
+      const started = pod.status?.containerStatuses?.[0]?.state?.running?.startedAt ?? pod.status!.startTime!;
+      const left = parseTime(started) + runsMs - context.now;
+      if (left > 0) return { requeueAfterMs: left };
+      return this.#write(pod, finishedStatus(pod, context, 0));
+    }
+    if (!readinessMatches(pod)) {
+      await this.#write(pod, runningStatus(pod, { ...context, podIP: pod.status?.podIP ?? '' }));
+    }
+  }
+
+  /** How long a pod runs before it completes, or undefined when it runs for ever. */
+  #runsFor(pod: Pod): number | undefined {
+    if (isUnhealthy(pod)) return undefined;
+    const annotation = pod.metadata.annotations?.[completeDelayAnnotation];
+    if (annotation !== undefined) return durationOr(annotation, this.#options.jobMs);
+    const isJob = pod.metadata.ownerReferences?.some((owner) => owner.kind === 'Job' && owner.controller);
+    return isJob && pod.spec.restartPolicy !== 'Always' ? this.#options.jobMs : undefined;
+  }
+
+  /** A fake process stops at once, or after the time it is annotated with, but never later than its grace period ends. */
+  async #stop(pod: Pod): Promise<Result | void> {
+    const { metadata } = pod;
+    const deadline = parseTime(metadata.deletionTimestamp!);
+    const asked = deadline - (metadata.deletionGracePeriodSeconds ?? 0) * 1000;
+    const annotation = metadata.annotations?.[deleteDelayAnnotation];
+    const stops = Math.min(deadline, asked + (annotation === undefined ? 0 : durationOr(annotation, 0)));
+    const now = this.#plane.clock.now();
+    if (stops > now) return { requeueAfterMs: stops - now };
+    const { name, namespace, uid } = metadata;
+    for (const container of pod.spec.containers) {
+      this.#plane.events.normal(pod, 'Killing', `Stopping container ${container.name}`);
+    }
+    if (pod.status?.phase === 'Running') {
+      await this.#write(pod, finishedStatus(pod, { now, hostIP: pod.status.hostIP ?? '', podIP: '' }, 0));
+    }
+    try {
+      await this.#plane.client
+        .resource(kinds.Pod)
+        .delete(name!, { namespace, gracePeriodSeconds: 0, ...(uid ? { preconditions: { uid } } : {}) });
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+  }
+
+  async #write(pod: Pod, status: unknown): Promise<void> {
+    const { name, namespace, uid } = pod.metadata;
+    // The uid makes it a conflict when another pod has taken the name.
+    const patch = { metadata: { uid }, status };
+    await ignoreNotFound(
+      this.#plane.client.resource(kinds.Pod).patchStatus(name!, patch, { namespace, type: 'strategic' }),
+    );
+  }
+}
+
+function durationOr(text: string, otherwise: number): number {
+  try {
+    return parseDuration(text);
+  } catch {
+    // A user's typo in an annotation must not keep the pod from going on.
+    return otherwise;
+  }
+}

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs: pods until enough have succeeded, or too many have failed.
+import { deepEqual } from '../../base/freeze.ts';
+import { ignoreNotFound } from '../../kube/api-error.ts';
+import { type Job, kinds, type Pod } from '../../kube/kinds.ts';
+import { formatTime, parseTime } from '../../kube/time.ts';
+import { Controller, type Result } from '../../runtime/controller.ts';
+import { inGrowingBatches } from './batches.ts';
+import { findCondition, withCondition } from './conditions.ts';
+import type { ControlPlane } from './context.ts';
+import { Expectations } from './expectations.ts';
+import { OwnerIndex } from './owner-index.ts';
+import { controllerOf, ownerKey } from './ownership.ts';
+import { createPod, deletePod, isNamespaceLeaving, podFromTemplate } from './pod-factory.ts';
+import { byDeletionOrder, isPodActive, isPodReady } from './pods.ts';
+
+const firstBackoffMs = 10_000;
+const longestBackoffMs = 10 * 60_000;
+const indexAnnotation = 'batch.kubernetes.io/job-completion-index';
+/** Holds a finished pod until the Job has counted it: a pod deleted too early would run again. */
+const trackingFinalizer = 'batch.kubernetes.io/job-tracking';
+
+export function jobController(plane: ControlPlane): Controller {
+  const { Job: type } = kinds;
+  return new Controller({ ...plane, name: 'job', kind: type.kind, reconciler: new Jobs(plane), maxConcurrent: 5 })
+    .watch(plane.informers.of(type))
+    .watch(plane.informers.of(kinds.Pod), {
+      keys: (pod) => {
+        const owner = ownerKey(pod, type);
+        return owner ? [owner] : [];
+      },
+    });
+}
+
+type JobStatus = NonNullable<Job['status']>;
+type Verdict = { readonly type: 'Complete' | 'Failed'; readonly reason: string; readonly message: string };
+
+function isIndexed(job: Job): boolean {
+  return job.spec.completionMode === 'Indexed';
+}
+
+function indexOf(pod: Pod): number | undefined {
+  const text = pod.metadata.annotations?.[indexAnnotation];
+  return text === undefined ? undefined : Number(text);
+}
+
+/** Whether a Job is over, and how; undefined while it goes on. */
+export function verdictOf(
+  job: Job,
+  succeeded: number,
+  failed: number,
+  active: number,
+  now: number,
+): Verdict | undefined {
+  const { backoffLimit = 6, activeDeadlineSeconds, completions } = job.spec;
+  if (failed > backoffLimit) {
+    return { type: 'Failed', reason: 'BackoffLimitExceeded', message: 'Job has reached the specified backoff limit' };
+  }
+  const started = job.status?.startTime ? parseTime(job.status.startTime) : now;
+  if (activeDeadlineSeconds !== undefined && now - started >= activeDeadlineSeconds * 1000) {
+    return { type: 'Failed', reason: 'DeadlineExceeded', message: 'Job was active longer than specified deadline' };
+  }
+  // Without a number of completions, the first success ends the work once the others have ended.
+  const done = completions === undefined ? succeeded > 0 && active === 0 : succeeded >= completions;
+  return done
+    ? { type: 'Complete', reason: 'CompletionsReached', message: 'Reached expected number of succeeded pods' }
+    : undefined;
+}
+
+/** How many pods should run now. */
+export function wantedActive(job: Job, succeeded: number, active: number): number {
+  const { parallelism = 1, completions } = job.spec;
+  if (job.spec.suspend) return 0;
+  if (completions === undefined) return succeeded > 0 ? Math.min(active, parallelism) : parallelism;
+  return Math.min(parallelism, completions - succeeded);
+}
+
+class Jobs {
+  readonly #plane: ControlPlane;
+  readonly #pods: OwnerIndex<Pod>;
+  readonly #expectations: Expectations;
+
+  constructor(plane: ControlPlane) {
+    this.#plane = plane;
+    this.#expectations = new Expectations(plane.clock);
+    const pods = plane.informers.of(kinds.Pod);
+    this.#pods = new OwnerIndex(pods);
+    const seen = (pod: Pod): void => {
+      const owner = controllerOf(pod);
+      if (owner) this.#expectations.seen(owner.uid, pod.metadata.uid!);
+    };
+    pods.addHandler({ added: seen, updated: seen, deleted: seen });
+  }
+
+  async reconcile(key: string): Promise<Result | void> {
+    const job = this.#plane.informers.of(kinds.Job).get(key);
+    if (!job) return;
+    const uid = job.metadata.uid!;
+    const pods = this.#pods.ownedBy(uid);
+    if (job.metadata.deletionTimestamp || isFinished(job)) {
+      await this.#untrack(pods);
+      return isFinished(job) ? this.#expire(job) : undefined;
+    }
+    const known = (podUid: string) => {
+      const pod = this.#pods.get(uid, podUid);
+      return pod && { deleting: pod.metadata.deletionTimestamp !== undefined };
+    };
+    if (!this.#expectations.satisfied(uid, known)) return;
+    return this.#advance(job, pods);
+  }
+
+  async #advance(job: Job, pods: readonly Pod[]): Promise<Result | void> {
+    const now = this.#plane.clock.now();
+    const active = pods.filter(isPodActive);
+    // Pods that ended and are not counted yet still carry the finalizer; those counted do not.
+    const uncounted = pods.filter((pod) => !isPodActive(pod) && isTracked(pod) && isEnded(pod));
+    const lost = pods.filter((pod) => pod.metadata.deletionTimestamp && !isEnded(pod) && isTracked(pod));
+    const succeeded = this.#succeeded(job, uncounted);
+    const failed = (job.status?.failed ?? 0) + uncounted.filter((pod) => pod.status?.phase === 'Failed').length;
+    const verdict = verdictOf(job, succeeded.count, failed, active.length, now);
+    let wait: number | undefined;
+    let running = active;
+    if (verdict || job.spec.suspend) {
+      for (const pod of active) await this.#remove(pod, job);
+      running = [];
+    } else {
+      wait = await this.#scale(job, active, succeeded, failed);
+      running = active;
+    }
+    await this.#writeStatus(job, { succeeded, failed, active: running, verdict, now });
+    await this.#untrack([...uncounted, ...lost]);
+    const deadline = job.spec.activeDeadlineSeconds;
+    const waits = [wait, !verdict && deadline !== undefined ? deadline * 1000 : undefined].filter(
+      (w) => w !== undefined,
+    );
+    if (waits.length > 0) return { requeueAfterMs: Math.min(...waits) };
+  }
+
+  #succeeded(job: Job, uncounted: readonly Pod[]): { count: number; indexes: Set<number> } {
+    const won = uncounted.filter((pod) => pod.status?.phase === 'Succeeded');
+    if (!isIndexed(job)) return { count: (job.status?.succeeded ?? 0) + won.length, indexes: new Set() };
+    const indexes = parseIndexes(job.status?.completedIndexes ?? '');
+    for (const pod of won) indexes.add(indexOf(pod)!);
+    return { count: indexes.size, indexes };
+  }
+
+  /** Creates or removes pods; the time to wait when failures ask for it. */
+  async #scale(
+    job: Job,
+    active: readonly Pod[],
+    succeeded: { count: number; indexes: Set<number> },
+    failed: number,
+  ): Promise<number | undefined> {
+    const wanted = wantedActive(job, succeeded.count, active.length);
+    if (active.length > wanted) {
+      const surplus = byDeletionOrder(active, active, this.#plane.clock.now()).slice(0, active.length - wanted);
+      for (const pod of surplus) await this.#remove(pod, job);
+      return undefined;
+    }
+    const missing = wanted - active.length;
+    if (missing <= 0 || isNamespaceLeaving(this.#plane, job.metadata.namespace)) return undefined;
+    const wait = this.#backoff(job, failed);
+    if (wait > 0) return wait;
+    const free = isIndexed(job) ? freeIndexes(job, active, succeeded.indexes).slice(0, missing) : undefined;
+    const uid = job.metadata.uid!;
+    const { error } = await inGrowingBatches(free?.length ?? missing, async (i) => {
+      const created = await createPod(this.#plane, jobPod(job, free?.[i]), job);
+      if (!this.#pods.get(uid, created.metadata.uid!)) this.#expectations.expectCreated(uid, created.metadata.uid!);
+    });
+    if (error) throw error;
+    return undefined;
+  }
+
+  /** After failures, new pods wait 10 s, 20 s, 40 s … since the last one failed. */
+  #backoff(job: Job, failed: number): number {
+    if (failed === 0) return 0;
+    const ended = this.#pods
+      .ownedBy(job.metadata.uid!)
+      .filter((pod) => pod.status?.phase === 'Failed')
+      .map((pod) => pod.status?.containerStatuses?.[0]?.state?.terminated?.finishedAt)
+      .filter((time) => time !== undefined)
+      .map((time) => parseTime(time));
+    if (ended.length === 0) return 0;
+    const delay = Math.min(longestBackoffMs, firstBackoffMs * 2 ** (failed - 1));
+    return Math.max(...ended) + delay - this.#plane.clock.now();
+  }
+
+  async #remove(pod: Pod, job: Job): Promise<void> {
+    await this.#untrack([pod]);
+    await deletePod(this.#plane, pod, job);
+    this.#expectations.expectDeleted(job.metadata.uid!, pod.metadata.uid!);
+  }
+
+  /** Lets pods go that have been counted. */
+  async #untrack(pods: readonly Pod[]): Promise<void> {
+    for (const pod of pods.filter(isTracked)) {
+      const { name, namespace } = pod.metadata;
+      const patch = { metadata: { '$deleteFromPrimitiveList/finalizers': [trackingFinalizer] } };
+      await ignoreNotFound(
+        this.#plane.client.resource(kinds.Pod).patch(name!, patch, { namespace, type: 'strategic' }),
+      );
+    }
+  }
+
+  async #writeStatus(
+    job: Job,
+    seen: {
+      succeeded: { count: number; indexes: Set<number> };
+      failed: number;
+      active: readonly Pod[];
+      verdict: Verdict | undefined;
+      now: number;
+    },
+  ): Promise<void> {
+    const { verdict, now } = seen;
+    const time = formatTime(now);
+    let conditions = job.status?.conditions;
+    if (verdict) {
+      const announced = verdict.type === 'Complete' ? 'SuccessCriteriaMet' : 'FailureTarget';
+      for (const type of [announced, verdict.type]) {
+        const { reason, message } = verdict;
+        const times = { lastProbeTime: time, lastTransitionTime: time };
+        conditions = withCondition(conditions, { type, status: 'True', reason, message, ...times });
+      }
+    }
+    if (job.spec.suspend !== undefined && (job.spec.suspend || findCondition(conditions, 'Suspended'))) {
+      conditions = withCondition(conditions, {
+        type: 'Suspended',
+        status: job.spec.suspend ? 'True' : 'False',
+        reason: job.spec.suspend ? 'JobSuspended' : 'JobResumed',
+        message: job.spec.suspend ? 'Job suspended' : 'Job resumed',
+        lastProbeTime: time,
+        lastTransitionTime: time,
+      });
+    }
+    const startTime = job.status?.startTime ?? (job.spec.suspend ? undefined : time);
+    const status: JobStatus = {
+      ...(startTime ? { startTime } : {}),
+      ...(verdict?.type === 'Complete' ? { completionTime: time } : {}),
+      ...(seen.active.length > 0 ? { active: seen.active.length } : {}),
+      ...(seen.succeeded.count > 0 ? { succeeded: seen.succeeded.count } : {}),
+      ...(seen.failed > 0 ? { failed: seen.failed } : {}),
+      ...(seen.succeeded.indexes.size > 0 ? { completedIndexes: formatIndexes(seen.succeeded.indexes) } : {}),
+      ...(conditions ? { conditions } : {}),
+      uncountedTerminatedPods: {},
+      ready: seen.active.filter(isPodReady).length,
+      terminating: 0,
+    };
+    if (deepEqual(status, job.status)) return;
+    await this.#plane.client.resource(kinds.Job).updateStatus({ ...job, status });
+    if (verdict?.type === 'Complete') this.#plane.events.normal(job, 'Completed', 'Job completed');
+    else if (verdict) this.#plane.events.warning(job, verdict.reason, verdict.message);
+  }
+
+  /** A finished Job goes after its time to live. */
+  async #expire(job: Job): Promise<Result | void> {
+    const ttl = job.spec.ttlSecondsAfterFinished;
+    if (ttl === undefined) return;
+    const ended = job.status!.conditions!.find((c) => c.type === 'Complete' || c.type === 'Failed')!;
+    const left = parseTime(ended.lastTransitionTime!) + ttl * 1000 - this.#plane.clock.now();
+    if (left > 0) return { requeueAfterMs: left };
+    const { name, namespace, uid } = job.metadata;
+    await ignoreNotFound(
+      this.#plane.client.resource(kinds.Job).delete(name!, {
+        namespace,
+        propagationPolicy: 'Foreground',
+        ...(uid ? { preconditions: { uid } } : {}),
+      }),
+    );
+  }
+}
+
+function isFinished(job: Job): boolean {
+  return (
+    job.status?.conditions?.some((c) => (c.type === 'Complete' || c.type === 'Failed') && c.status === 'True') ?? false
+  );
+}
+
+function isEnded(pod: Pod): boolean {
+  return pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
+}
+
+function isTracked(pod: Pod): boolean {
+  return pod.metadata.finalizers?.includes(trackingFinalizer) ?? false;
+}
+
+function jobPod(job: Job, index: number | undefined): Pod {
+  const pod = podFromTemplate(job.spec.template, job, kinds.Job);
+  pod.metadata.finalizers = [...(pod.metadata.finalizers ?? []), trackingFinalizer];
+  if (index === undefined) return pod;
+  pod.metadata.generateName = `${job.metadata.name}-${index}-`;
+  pod.metadata.annotations = { ...pod.metadata.annotations, [indexAnnotation]: String(index) };
+  pod.metadata.labels = { ...pod.metadata.labels, [indexAnnotation]: String(index) };
+  pod.spec.hostname ??= `${job.metadata.name}-${index}`;
+  for (const container of pod.spec.containers) {
+    container.env = [...(container.env ?? []), { name: 'JOB_COMPLETION_INDEX', value: String(index) }];
+  }
+  return pod;
+}
+
+function freeIndexes(job: Job, active: readonly Pod[], completed: ReadonlySet<number>): number[] {
+  const taken = new Set(active.map(indexOf));
+  return Array.from({ length: job.spec.completions ?? 0 }, (_, i) => i).filter(
+    (index) => !taken.has(index) && !completed.has(index),
+  );
+}
+
+/** `0-2,5` as numbers. */
+export function parseIndexes(text: string): Set<number> {
+  const indexes = new Set<number>();
+  for (const part of text.split(',').filter(Boolean)) {
+    const [first, last = first] = part.split('-').map(Number) as [number, number?];
+    for (let index = first; index <= (last ?? first); index++) indexes.add(index);
+  }
+  return indexes;
+}
+
+/** Numbers as `0-2,5`; two in a row are `0,1`. */
+export function formatIndexes(indexes: ReadonlySet<number>): string {
+  const sorted = [...indexes].sort((a, b) => a - b);
+  const runs: [number, number][] = [];
+  for (const index of sorted) {
+    const run = runs.at(-1);
+    if (run && run[1] === index - 1) run[1] = index;
+    else runs.push([index, index]);
+  }
+  return runs
+    .map(([first, last]) =>
+      first === last ? `${first}` : last === first + 1 ? `${first},${last}` : `${first}-${last}`,
+    )
+    .join(',');
+}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test } from 'vitest';
-import { declaredMetrics, errorCodesOf, renderErrorsReference } from './runtime-reference.ts';
+import { declaredMetrics, errorCodesOf, metricNamesIn, renderErrorsReference } from './runtime-reference.ts';
 
 test('an error is found with its class and the first sentence about it', () => {
   const source = `
@@ -34,9 +34,16 @@ export class NoAnswerError extends KarpenterError {}
   expect(errorCodesOf(source).map(({ error }) => error)).toEqual(['NoAnswerError', 'NoAnswerError']);
 });
 
+test('a metric is found where it is declared', () => {
+  const source = "const made = counter({ name: 'made_total', help: 'Made.' });\nmetrics.counter(made);";
+  expect(metricNamesIn(source)).toEqual(['made_total']);
+});
+
 test('every metric has a well-formed name and help', async () => {
   const metrics = await declaredMetrics();
-  expect(metrics.map(({ name }) => name)).toContain('workqueue_depth');
+  expect(metrics.map(({ name }) => name)).toEqual(
+    expect.arrayContaining(['workqueue_depth', 'karpenter_build_info', 'karpenter_cloudprovider_errors_total']),
+  );
   for (const { name, help, type, labels } of metrics) {
     expect(name).toMatch(/^[a-z][a-z0-9_]*$/);
     expect(help).toMatch(/\.$/);

@@ -19,14 +19,33 @@ function sources(): string[] {
     .toSorted(compareStrings);
 }
 
-/** Every declaration that a file named `metrics.ts` or `…-metrics.ts` exports, alone or in a list. */
+const declarationPattern = /\b(?:counter|gauge|histogram|summary)\(\{\s*name: '([^']+)'/g;
+
+/** The names of the metrics that a source declares. */
+export function metricNamesIn(text: string): string[] {
+  return [...text.matchAll(declarationPattern)].map((match) => match[1]!);
+}
+
+/**
+ * Every metric that a source declares and exports: alone, in a list or in a table. Throws when one is declared but not
+ * exported, because the reference would lack it.
+ */
 export async function declaredMetrics(): Promise<MetricDeclaration[]> {
   const found = new Map<string, MetricDeclaration>();
-  for (const path of sources().filter((file) => /(?:^|[-/\\])metrics\.ts$/.test(file))) {
+  for (const path of sources()) {
+    const names = metricNamesIn(readFileSync(path, 'utf8'));
+    if (names.length === 0) continue;
     const exported = (await import(pathToFileURL(path).href)) as Record<string, unknown>;
-    for (const value of Object.values(exported).flat()) if (isDeclaration(value)) found.set(value.name, value);
+    for (const value of Object.values(exported).flatMap(declarationsIn)) found.set(value.name, value);
+    const hidden = names.filter((name) => !found.has(name));
+    if (hidden.length > 0) throw new Error(`${path} declares ${hidden.join(', ')} without exporting it`);
   }
   return [...found.values()].toSorted((a, b) => compareStrings(a.name, b.name));
+}
+
+function declarationsIn(exported: unknown): MetricDeclaration[] {
+  if (typeof exported !== 'object' || exported === null) return [];
+  return [exported, ...Object.values(exported)].filter(isDeclaration);
 }
 
 function isDeclaration(value: unknown): value is MetricDeclaration {

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a NodeClaim to the machine it gets and the Node that machine shows up as. A function of the NodeClaim alone: a
+// restarted controller comes to the same machine, under the same name.
+import { labels } from '../../api/labels.ts';
+import type { NodeClaim } from '../../api/node-claim.ts';
+import { unregisteredTaint } from '../../api/taints.ts';
+import { compareStrings } from '../../base/order.ts';
+import { CreateError, InsufficientCapacityError } from '../../cloud/errors.ts';
+import type { Instance, InstanceType } from '../../cloud/provider.ts';
+import type { Node } from '../../kube/kinds.ts';
+import { Quantity } from '../../kube/quantity.ts';
+import { compatible, requirementsOf } from '../../scheduling/requirements.ts';
+import { kwokLabelSet, kwokLabels } from './labels.ts';
+
+export const providerScheme = 'kwok://';
+const fake = 'fake';
+
+type Resources = Record<string, string>;
+
+/** The name of the machine and of its Node: the same for every launch of the same NodeClaim. */
+export function machineName(claim: NodeClaim): string {
+  const uid = (claim.metadata.uid ?? '').replaceAll('-', '');
+  return `kwok-${claim.metadata.name}-${uid.slice(0, 10)}`;
+}
+
+export function providerIDOf(claim: NodeClaim): string {
+  return `${providerScheme}${machineName(claim)}`;
+}
+
+interface Choice {
+  readonly type: InstanceType;
+  readonly offering: InstanceType['offerings'][number];
+}
+
+/** The Node a NodeClaim gets. Throws CreateError when it names no types, InsufficientCapacityError when none can be had. */
+export function nodeFor(claim: NodeClaim, types: ReadonlyMap<string, InstanceType>): Node {
+  const { type, offering } = choose(claim, types);
+  const requests = claim.spec.resources?.requests ?? {};
+  const wanted = Object.fromEntries(Object.entries(requests).map(([name, amount]) => [name, String(amount)]));
+  const capacity = Object.fromEntries(Object.entries(type.capacity).map(([name, amount]) => [name, String(amount)]));
+  return {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: {
+      name: machineName(claim),
+      labels: labelsOf(claim, type, offering),
+      annotations: { ...claim.metadata.annotations, [kwokLabels.fakeNode]: fake },
+    },
+    spec: { providerID: providerIDOf(claim), taints: [{ ...unregisteredTaint }] },
+    status: {
+      // Requests first: an extended resource that no type has is pretended too.
+      capacity: { ...wanted, ...capacity },
+      allocatable: { ...wanted, ...allocatableOf(type) },
+      phase: 'Pending',
+    },
+  };
+}
+
+/** A machine as the cloud reports it, read back from its Node. */
+export function instanceOf(node: Node): Instance {
+  const { name = '', labels: nodeLabels = {}, annotations = {}, creationTimestamp, deletionTimestamp } = node.metadata;
+  return {
+    providerID: node.spec?.providerID ?? `${providerScheme}${name}`,
+    labels: nodeLabels,
+    annotations,
+    capacity: (node.status?.capacity ?? {}) as Resources,
+    allocatable: (node.status?.allocatable ?? {}) as Resources,
+    ...(creationTimestamp ? { createdAt: creationTimestamp } : {}),
+    ...(deletionTimestamp ? { deleting: true } : {}),
+  };
+}
+
+/** The cheapest offering among the listed types; among equals the UID decides, so that zones get their share. */
+function choose(claim: NodeClaim, types: ReadonlyMap<string, InstanceType>): Choice {
+  const listed = claim.spec.requirements.find((r) => r.key === labels.instanceType && r.operator === 'In');
+  const names = listed?.values ?? [];
+  if (names.length === 0) {
+    throw new CreateError('the NodeClaim lists no instance types', {
+      reason: 'InstanceTypeMissing',
+      message: `requirements must list instance types (${labels.instanceType} In …)`,
+    });
+  }
+  const labelSet = kwokLabelSet();
+  const wanted = requirementsOf(claim.spec.requirements, labelSet);
+  let cheapest: Choice[] = [];
+  for (const name of names) {
+    const type = types.get(name);
+    for (const offering of type?.offerings ?? []) {
+      if (offering.available === false) continue;
+      const price = cheapest[0]?.offering.price ?? Number.POSITIVE_INFINITY;
+      if (!type || offering.price > price) continue;
+      if (!compatible(requirementsOf(offering.requirements, labelSet), wanted, labelSet.wellKnown)) continue;
+      if (offering.price < price) cheapest = [];
+      // Among types of the same price the first listed wins; only its zones are drawn from.
+      if (cheapest.length === 0 || cheapest[0]?.type === type) cheapest.push({ type, offering });
+    }
+  }
+  const chosen = cheapest[drawByUid(claim.metadata.uid ?? '', cheapest.length)];
+  if (!chosen)
+    throw new InsufficientCapacityError(`no offering of ${names.length} instance types fits the requirements`);
+  return chosen;
+}
+
+function drawByUid(uid: string, count: number): number {
+  let sum = 0;
+  for (const character of uid) sum = (Math.imul(sum, 31) + character.charCodeAt(0)) >>> 0;
+  return count === 0 ? 0 : sum % count;
+}
+
+function labelsOf(claim: NodeClaim, type: InstanceType, offering: Choice['offering']): Record<string, string> {
+  const single: Record<string, string> = {};
+  for (const { key, operator, values } of [
+    ...claim.spec.requirements,
+    ...type.requirements,
+    ...offering.requirements,
+  ]) {
+    if (operator === 'In' && values?.length === 1) single[key] = values[0]!;
+  }
+  const all: Record<string, string> = {
+    ...claim.metadata.labels,
+    ...single,
+    [labels.instanceType]: type.name,
+    [kwokLabels.price]: offering.price.toFixed(6),
+    [kwokLabels.partition]: 'a',
+    [labels.hostname]: claim.metadata.name ?? '',
+    [kwokLabels.fakeNode]: fake,
+  };
+  return Object.fromEntries(Object.entries(all).sort(([a], [b]) => compareStrings(a, b)));
+}
+
+/** Capacity less what the system keeps for itself. */
+function allocatableOf(type: InstanceType): Resources {
+  const { kubeReserved = {}, systemReserved = {}, evictionThreshold = {} } = type.overhead ?? {};
+  const left: Resources = {};
+  for (const [name, amount] of Object.entries(type.capacity)) {
+    let free = Quantity.parse(amount);
+    for (const reserved of [kubeReserved, systemReserved, evictionThreshold]) {
+      if (reserved[name] !== undefined) free = free.sub(Quantity.parse(reserved[name]));
+    }
+    left[name] = free.toString();
+  }
+  return left;
+}

@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // Our client against a real API server: what it promises must hold where it matters.
+import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
+import { hostname, tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { tool } from '../../hack/tools/tools.ts';
 import { RealClock } from '../../src/base/clock.ts';
+import { SystemRandom } from '../../src/base/random.ts';
 import { KubeClient } from '../../src/kube/client.ts';
 import { machineIo } from '../../src/kube/credential-io.ts';
 import { HttpTransport } from '../../src/kube/http-transport.ts';
 import { Informer } from '../../src/kube/informer.ts';
 import { type ConfigMap, kinds } from '../../src/kube/kinds.ts';
 import { type ClusterConnection, findConnection } from '../../src/kube/kubeconfig.ts';
+import { LeaderElector } from '../../src/kube/lease.ts';
 import { keyOf } from '../../src/kube/object.ts';
 import { clientSuite, eventually } from '../conformance/kube-client/suite.ts';
 import { type ControlPlane, startControlPlane } from './control-plane.ts';
-import { freePort } from './processes.ts';
+import { freePort, RunningProgram } from './processes.ts';
 
 const clock = new RealClock();
 let plane: ControlPlane;
@@ -112,3 +118,61 @@ test('an informer stays in step over a line that breaks all the time', async () 
   await shaky.close();
   line.close();
 }, 60_000);
+
+test('shares an election with client-go: each waits for the other, and takes over', async () => {
+  const seen: string[] = [];
+  const election = { name: 'shared-election', namespace: 'kube-system' };
+  const candidate = () => {
+    const stop = new AbortController();
+    const elector = new LeaderElector({
+      client,
+      ...election,
+      identity: 'ours',
+      clock,
+      random: new SystemRandom(),
+      retryPeriodMs: 500,
+      onNewLeader: (identity) => seen.push(identity.replace(/_.*/, '')),
+    });
+    return { elector, stop, done: elector.run(stop.signal) };
+  };
+  const first = candidate();
+  await eventually(() => expect(first.elector.isLeader).toBe(true));
+  const folder = mkdtempSync(join(tmpdir(), 'karpenter-election-'));
+  const scheduler = new RunningProgram('kube-scheduler', await tool('kube-scheduler'), [
+    `--kubeconfig=${plane.kubeconfig}`,
+    '--leader-elect=true',
+    `--leader-elect-resource-name=${election.name}`,
+    `--leader-elect-resource-namespace=${election.namespace}`,
+    '--leader-elect-retry-period=500ms',
+    `--secure-port=${await freePort()}`,
+    `--cert-dir=${folder}`,
+  ]);
+  try {
+    const holder = async () =>
+      (await client.resource(kinds.Lease).get(election.name, { namespace: election.namespace })).spec;
+    await scheduler.until(() => scheduler.output.includes('Attempting to acquire leader lease'));
+    await clock.sleep(2000);
+    expect(await holder()).toMatchObject({ holderIdentity: 'ours', leaseTransitions: 0 });
+
+    first.stop.abort();
+    await first.done;
+    await scheduler.until(() => scheduler.output.includes('Successfully acquired lease'));
+    expect(await holder()).toMatchObject({ leaseTransitions: 1 });
+    const second = candidate();
+    await clock.sleep(2000);
+    expect(second.elector.isLeader).toBe(false);
+    expect(second.elector.leader).not.toBe('ours');
+
+    // It dies without a word: its lease has to run out.
+    await scheduler.stop('SIGKILL');
+    const deadline = clock.monotonic() + 25_000;
+    while (!second.elector.isLeader && clock.monotonic() < deadline) await clock.sleep(200);
+    expect(await holder()).toMatchObject({ holderIdentity: 'ours', leaseTransitions: 2 });
+    expect(seen).toEqual(['ours', hostname(), 'ours']);
+    second.stop.abort();
+    await second.done;
+  } finally {
+    await scheduler.stop('SIGKILL');
+    rmSync(folder, { recursive: true, force: true });
+  }
+}, 120_000);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is wrong with which field, in the words of the API server.
 
-import { goJson, goQuote } from './go-format.ts';
+import { goFloat, goJson, goQuote } from './go-format.ts';
 
 const types = {
   Required: { reason: 'FieldValueRequired', text: 'Required value', showsValue: false },
@@ -56,5 +56,6 @@ export function formatFieldErrors(errors: readonly FieldError[]): string {
 function showValue(value: unknown): string {
   if (typeof value === 'string') return goQuote(value);
   if (typeof value === 'bigint') return value.toString();
+  if (typeof value === 'number' && !Number.isInteger(value)) return goFloat(value);
   return value === undefined ? 'null' : goJson(value);
 }

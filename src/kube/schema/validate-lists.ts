@@ -35,6 +35,14 @@ function reportDuplicates(
 ): void {
   const type = node.schema['x-kubernetes-list-type'];
   if (type !== 'set' && type !== 'map') return;
+  if (type === 'map') {
+    const stray = list.findIndex((item) => item !== null && (typeof item !== 'object' || Array.isArray(item)));
+    if (stray >= 0) {
+      const detail = 'must be an object for an array of list-type map';
+      report({ field: `${path}[${stray}]`, type: 'Invalid', value: list[stray], detail });
+      return;
+    }
+  }
   const seen = new Map<string, number>();
   for (const [i, item] of list.entries()) {
     const identity = type === 'set' ? item : listMapKey(item, node.schema['x-kubernetes-list-map-keys'] ?? []);

@@ -111,14 +111,17 @@ function checkNumber(node: SchemaNode, value: number, path: string, report: Repo
   }
 }
 
-/** Whether the number fits its format. The API server reports this one without its field. */
+/** Whether the number fits its type and format. The API server reports this without the field. */
 function checkRange({ types, format }: SchemaNode, value: number, path: string, report: Report): void {
-  const tooBig =
-    (format === 'int32' && (value > 2147483647 || value < -2147483648)) ||
-    (format === 'float' && Math.abs(value) > 3.4028234663852886e38);
-  if (!tooBig) return;
-  const detail = `Checked value must be of type ${types[0] ?? ''} with format ${format} in ${path}`;
-  report({ field: '<nil>', type: 'Invalid', value: '', detail });
+  if (types.length !== 1) return;
+  const type = types[0] ?? '';
+  const fits =
+    type === 'integer'
+      ? jsonType(value) === 'integer' && (format !== 'int32' || (value <= 2147483647 && value >= -2147483648))
+      : format !== 'float' || Math.abs(value) <= 3.4028234663852886e38;
+  if (fits) return;
+  const kind = format === undefined ? `${type} (default format)` : `${type} with format ${format}`;
+  report({ field: '<nil>', type: 'Invalid', value: '', detail: `Checked value must be of type ${kind} in ${path}` });
 }
 
 function isMultiple(value: number, factor: number): boolean {
@@ -218,5 +221,6 @@ function checkCombinations(node: SchemaNode, value: unknown, path: string, repor
 
 /** The alternative that came closest. */
 function fewest(failures: readonly FieldError[][]): readonly FieldError[] {
-  return failures.reduce((best, errors) => (errors.length < best.length ? errors : best));
+  const distance = (errors: readonly FieldError[]): number => errors.filter(({ field }) => field !== '<nil>').length;
+  return failures.reduce((best, errors) => (distance(errors) < distance(best) ? errors : best));
 }

@@ -292,6 +292,13 @@ describe('retries', () => {
     expect(transport.requests.length).toBe(4);
   });
 
+  test('an abort is thrown as it was given, whatever it is', async () => {
+    const { pods } = setup();
+    const signal = AbortSignal.abort('just a word');
+    await expect(pods.list({ signal })).rejects.toBe('just a word');
+    await expect(pods.watch({ signal })).rejects.toBe('just a word');
+  });
+
   test('an abort ends the wait', async () => {
     const { pods, clock } = setup(() => busy(429, '20'));
     const stop = new AbortController();

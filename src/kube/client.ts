@@ -127,24 +127,19 @@ export class KubeClient {
 
   async #retried(request: TransportRequest, subject: RequestSubject, maxRetries: number): Promise<TransportResponse> {
     for (let retries = 0; ; retries++) {
+      const isLast = retries >= maxRetries;
+      const send = (): Promise<TransportResponse> => this.transport.request(request);
       let waitMs: number | undefined;
-      let outcome: TransportResponse | Error;
       try {
-        outcome = await this.#reported(
-          request,
-          subject,
-          () => this.transport.request(request),
-          ({ status }) => status,
-        );
-        waitMs = waitBeforeRetry(request, outcome);
+        const response = await this.#reported(request, subject, send, ({ status }) => status);
+        waitMs = waitBeforeRetry(request, response);
+        if (isLast || waitMs === undefined) {
+          if (this.#onWarning) for (const warning of warningsOf(response)) this.#onWarning(warning);
+          return response;
+        }
       } catch (error) {
-        outcome = error as Error;
         waitMs = mayResend(request, error) ? connectionRetryMs[retries] : undefined;
-      }
-      if (waitMs === undefined || retries >= maxRetries) {
-        if (outcome instanceof Error) throw outcome;
-        if (this.#onWarning) for (const warning of warningsOf(outcome)) this.#onWarning(warning);
-        return outcome;
+        if (isLast || waitMs === undefined) throw error;
       }
       await this.clock.sleep(waitMs, request.signal);
     }

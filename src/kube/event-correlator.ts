@@ -24,6 +24,7 @@ interface Similar {
   lastSeen: number;
 }
 
+const combinedPrefix = '(combined from similar events): ';
 const similarLimit = 10;
 const similarWindowMs = 600_000;
 const spamBurst = 25;
@@ -75,7 +76,7 @@ export class EventCorrelator {
     const known = similar.messages.has(event.message ?? '');
     this.#similar.set(group, similar);
     if (known) return { event, key: identityOf(event) };
-    const combined = { ...event, message: `(combined from similar events): ${event.message}` };
+    const combined = { ...event, message: `${combinedPrefix}${event.message}` };
     return { event: combined, key: identityOf(combined) };
   }
 
@@ -90,8 +91,6 @@ export class EventCorrelator {
     return bucket.tryTake();
   }
 }
-
-const combinedPrefix = '(combined from similar events): ';
 
 /** Everything but the message. */
 function groupOf(event: Event): string {

@@ -80,6 +80,7 @@ export class Catalog {
   readonly #maskIds = new Map<string, number>();
   /** Rows with a negative free resource can never be used. */
   readonly #dead: Uint8Array;
+  readonly #overheads: ReadonlySet<ReadonlyMap<string, bigint>>;
 
   constructor(space: RequirementSpace, axis: Axis, types: readonly CatalogType[], variants: readonly CatalogVariant[]) {
     this.#space = space;
@@ -102,6 +103,7 @@ export class Catalog {
     );
     for (const key of offeringKeys) keys.add(key);
     this.#pricesOfRow = variants.map(({ offerings }) => Float64Array.from(offerings, ({ price }) => price));
+    this.#overheads = new Set(types.map(({ daemonOverhead }) => daemonOverhead));
     this.#keys = keys;
     this.#offeringKeys = offeringKeys;
     this.hasReserved = variants.some(({ offerings }) => offerings.some(({ reservation }) => reservation !== undefined));
@@ -120,6 +122,12 @@ export class Catalog {
       this.#offeringSets.push(requirements);
     }
     return id;
+  }
+
+  /** The different daemon overheads of some types. */
+  overheadsOf(types: readonly number[]): Iterable<ReadonlyMap<string, bigint>> {
+    if (this.#overheads.size === 1) return this.#overheads;
+    return new Set(types.map((type) => this.types[type]!.daemonOverhead));
   }
 
   /** The keys that tell types or offerings apart. */

@@ -98,9 +98,36 @@ export function daemonWishes(daemon: Daemon, place: Place): Requirements[] {
   return wishes(daemon, place.labels).filter((asked) => compatible(place.requirements, asked, place.mayBeUndefined));
 }
 
-/** Whether one of the alternatives also suits an instance type. */
-export function runsOn(alternatives: readonly Requirements[], instanceType: Requirements): boolean {
-  return alternatives.some((asked) => conflict(instanceType, asked) === undefined);
+/** What daemons take on the types of one pool. Types with the same daemons share one sum. */
+export class DaemonLoad {
+  readonly #daemons: readonly { readonly daemon: Daemon; readonly alternatives: readonly Requirements[] }[];
+  readonly #loads = new Map<string, Load>();
+
+  constructor(daemons: readonly Daemon[], place: Place) {
+    this.#daemons = daemons
+      .map((daemon) => ({ daemon, alternatives: daemonWishes(daemon, place) }))
+      .filter(({ alternatives }) => alternatives.length > 0);
+  }
+
+  on(instanceType: Requirements): Load {
+    const running = this.#daemons.filter(({ alternatives }) =>
+      alternatives.some((asked) => conflict(instanceType, asked) === undefined),
+    );
+    const text = running.map(({ daemon }) => daemon.name).join();
+    let load = this.#loads.get(text);
+    if (!load) {
+      const daemons = running.map(({ daemon }) => daemon);
+      load = { overhead: overheadOf(daemons), ports: daemons.flatMap(({ ports }) => ports) };
+      this.#loads.set(text, load);
+    }
+    return load;
+  }
+}
+
+/** What daemons take on a node: resources and ports. */
+export interface Load {
+  readonly overhead: ReadonlyMap<string, bigint>;
+  readonly ports: readonly HostPort[];
 }
 
 /** The sum of what daemons request. */

@@ -111,11 +111,7 @@ export class Finalizer {
     const { catalog } = node.template;
     const amounts = this.#world.axis.amounts(node.total);
     let least: Map<string, bigint> | undefined;
-    const seen = new Set<ReadonlyMap<string, bigint>>();
-    for (const type of types) {
-      const overhead = catalog.types[type]!.daemonOverhead;
-      if (seen.has(overhead)) continue;
-      seen.add(overhead);
+    for (const overhead of catalog.overheadsOf(types)) {
       if (!least) least = new Map(overhead);
       else
         for (const [name, nano] of least) {

@@ -49,20 +49,23 @@ interface Bucket {
   readonly cursors: Map<number, number>;
 }
 
-/** What is looked for in a group. */
+/** What is looked for in a group. One object serves all searches of a pass. */
 export interface Search {
-  readonly podClass: PodClass;
-  /** Numbers host rules, ports and requests together. */
-  readonly key: number;
-  readonly request: Float64Array;
+  podClass: PodClass;
+  /** Numbers host rules, ports, requests and `base` together. */
+  key: number;
+  request: Float64Array;
   /** Without the topology domain that would be settled: what does not fit here never will. */
-  readonly base: View;
+  base: View;
   /** With it. */
-  readonly view: View;
+  view: View;
+  set: SetId;
   /** Buckets with more pods are of no interest. */
-  readonly most: number;
+  most: number;
+  /** Whether `accepts` has to be asked. */
+  picky: boolean;
   /** A last check that may say no today and yes tomorrow. */
-  readonly accepts: ((node: NewNode, row: number) => boolean) | undefined;
+  readonly accepts: (node: NewNode) => boolean;
 }
 
 /** Whether a node's neighbours or ports rule a class out, for good. */
@@ -97,8 +100,9 @@ export class NodeGroup {
     this.view = template.catalog.view(set, mask);
   }
 
-  get isEmpty(): boolean {
-    return this.#buckets.length === 0;
+  /** The least number of pods on any node; Infinity without nodes. */
+  get fewest(): number {
+    return this.#buckets.length === 0 ? Number.POSITIVE_INFINITY : this.#buckets[0]!.count;
   }
 
   /** Puts a node where its number of pods belongs. */
@@ -162,15 +166,16 @@ export class NodeGroup {
 
   foundRow = -1;
 
-  #ask(node: NewNode, { podClass, request, base, view, accepts }: Search): 'yes' | 'not now' | 'never' {
-    if (hostRejects(podClass, node.slot, node.ports)) return 'never';
+  #ask(node: NewNode, search: Search): 'yes' | 'not now' | 'never' {
+    const { podClass, request, base, view } = search;
+    if (podClass.signature !== 0 && hostRejects(podClass, node.slot, node.ports)) return 'never';
     let row = this.#catalog.fit(base, node.total, request, node.row);
     if (row < 0) return 'never';
     if (view !== base) {
       row = this.#catalog.fit(view, node.total, request, row);
       if (row < 0) return 'not now';
     }
-    if (accepts && !accepts(node, row)) return 'not now';
+    if (search.picky && !search.accepts(node)) return 'not now';
     this.foundRow = row;
     return 'yes';
   }

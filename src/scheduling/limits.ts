@@ -9,10 +9,17 @@ export class Limits {
   /** By template: what is left, and the largest capacity of any type. */
   readonly #left: readonly (Map<string, bigint> | undefined)[];
   readonly #largest: readonly ReadonlyMap<string, bigint>[];
+  /** By template: the limited resources, and how much of each every type has (roughly: only to compare). */
+  readonly #sizes: readonly { readonly names: readonly string[]; readonly sizes: readonly Float64Array[] }[];
   readonly #taken = new Map<View, Map<number, ReadonlyMap<string, bigint>>>();
 
   constructor(templates: readonly Template[]) {
     this.#left = templates.map(({ limits }) => limits && new Map(limits));
+    this.#sizes = templates.map(({ catalog, limits }) => {
+      const names = [...(limits?.keys() ?? [])].filter((name) => name !== 'nodes');
+      const sizes = names.map((name) => Float64Array.from(catalog.types, ({ capacity }) => Number(capacity.get(name) ?? 0n)));
+      return { names, sizes };
+    });
     this.#largest = templates.map(({ catalog, limits }) => {
       const largest = new Map<string, bigint>();
       if (!limits) return largest;
@@ -60,12 +67,13 @@ export class Limits {
     let taken = byShape.get(shape);
     if (!taken) {
       const { catalog } = template;
-      const largest = new Map<string, bigint>();
+      const { names, sizes } = this.#sizes[template.index]!;
+      const best = names.map(() => -1);
       for (const row of catalog.fitting(view, total)) {
-        for (const [name, nano] of catalog.types[catalog.typeOf[row]!]!.capacity)
-          if (nano > (largest.get(name) ?? -1n)) largest.set(name, nano);
+        const type = catalog.typeOf[row]!;
+        for (let i = 0; i < names.length; i++) if (best[i]! < 0 || sizes[i]![type]! > sizes[i]![best[i]!]!) best[i] = type;
       }
-      taken = largest;
+      taken = new Map(names.map((name, i) => [name, catalog.types[best[i]!]?.capacity.get(name) ?? 0n]));
       byShape.set(shape, taken);
     }
     return taken;

@@ -2,7 +2,7 @@
 // The packing loop: one pod after the other, on an existing node, on a node being bought, or on a new one; relaxed step by
 // step where it does not fit; again from the start as long as anything moves.
 import { allTypes, type View } from './catalog.ts';
-import { hostRejects, NewNode, NodeGroup } from './in-flight.ts';
+import { hostRejects, NewNode, NodeGroup, type Search } from './in-flight.ts';
 import { Limits } from './limits.ts';
 import { missingValues, typesOf } from './min-values.ts';
 import type { PodClass } from './pod-class.ts';
@@ -61,8 +61,16 @@ interface Opening {
 /** A group of new nodes that a class suits. */
 interface Entry {
   readonly group: NodeGroup;
-  readonly bases: readonly SetId[];
   readonly mask: number;
+  readonly bases: readonly Base[];
+}
+
+/** One way for a pod of a class to be on a node of a group. */
+interface Base {
+  readonly set: SetId;
+  readonly view: View;
+  /** By domain of the only topology key that matters: the set with that domain. -2: not asked yet. */
+  readonly settled: Int32Array;
 }
 
 interface Found {
@@ -108,6 +116,7 @@ export class Packer {
   /** Grows with everything that changes the state. */
   #version = 0;
   #holding: readonly string[] = [];
+  readonly #search: Search;
 
   constructor(world: World, options: SolveOptions) {
     this.#world = world;
@@ -127,6 +136,8 @@ export class Packer {
       domains.map((domain) => world.space.single(Requirement.in(key, [domain]))),
     );
     this.#shapeCount = world.requests.length;
+    // The first search fills in what is looked for.
+    this.#search = { key: 0, set: 0, most: 0, picky: false, accepts: (node: NewNode) => this.#accepts(node) } as Search;
   }
 
   run(): Packed {
@@ -263,7 +274,11 @@ export class Packer {
     const { catalog } = group.template;
     const portMask = opening?.portMask ?? catalog.maskForPorts(podClass.side.ports);
     const mask = portMask === allTypes ? group.mask : catalog.bothMasks(group.mask, portMask);
-    return { group, bases, mask };
+    const domains = podClass.keyRules.length === 1 ? podClass.keyRules[0]!.key.domains.length : 0;
+    const usable = bases
+      .map((set) => ({ set, view: catalog.view(set, mask), settled: new Int32Array(domains).fill(-2) }))
+      .filter(({ view }) => view.front.length > 0);
+    return usable.length === 0 ? undefined : { group, mask, bases: usable };
   }
 
   // ---- topology
@@ -560,68 +575,82 @@ export class Packer {
 
   #findInFlight(reach: Reach, podClass: PodClass, shape: number, choices: readonly Choice[]): Found | undefined {
     let best: Found | undefined;
-    const request = this.#world.requests[shape]!;
+    const search = this.#search;
+    search.podClass = podClass;
+    search.request = this.#world.requests[shape]!;
+    search.most = Number.POSITIVE_INFINITY;
     const key = podClass.signature * this.#shapeCount + shape;
-    for (const { group, bases, mask } of reach.live) {
-      if (group.isEmpty) continue;
-      const found = this.#findInGroup(
-        group,
-        bases,
-        mask,
-        podClass,
-        key,
-        request,
-        choices,
-        best?.node.pods.length ?? Number.POSITIVE_INFINITY,
-      );
-      if (!found) continue;
-      const [a, b] = [found.node, best?.node];
-      if (!b || a.pods.length < b.pods.length || (a.pods.length === b.pods.length && a.seq < b.seq)) best = found;
+    const picky = this.#isPicky(podClass);
+    for (const entry of reach.live) {
+      const { group } = entry;
+      if (group.fewest > search.most || group.fewest === Number.POSITIVE_INFINITY) continue;
+      search.picky = picky || group.template.isPicky;
+      const found = this.#findInEntry(entry, key, choices);
+      if (!found || (best && !isBefore(found.node, best.node))) continue;
+      best = found;
+      search.most = found.node.pods.length;
     }
     return best;
   }
 
-  #findInGroup(
-    group: NodeGroup,
-    bases: readonly SetId[],
-    mask: number,
-    podClass: PodClass,
-    key: number,
-    request: Float64Array,
-    choices: readonly Choice[],
-    most: number,
-  ): Found | undefined {
-    const { template } = group;
-    const { catalog } = template;
-    for (const baseSet of bases) {
-      const base = catalog.view(baseSet, mask);
-      if (base.front.length === 0) continue;
-      for (const set of choices.length === 0 ? [baseSet] : this.#narrow(baseSet, choices, template)) {
-        const view = catalog.view(set, mask);
-        if (view.front.length === 0) continue;
-        const node = group.find({
-          podClass,
-          key: key * 1_048_576 + base.frontId,
-          request,
-          base,
-          view,
-          most,
-          accepts: this.#needsExtras(template, podClass)
-            ? (candidate) =>
-                this.#affinityAllows(podClass, candidate.slot) &&
-                this.#skewAllows(podClass, candidate, set) &&
-                this.#extras(candidate, template, set, view, sum(candidate.total, request)) !== undefined
-            : undefined,
-        });
-        if (node) return { node, set, mask, row: group.foundRow };
+  #findInEntry({ group, mask, bases }: Entry, key: number, choices: readonly Choice[]): Found | undefined {
+    const search = this.#search;
+    const { catalog } = group.template;
+    for (const base of bases) {
+      search.base = base.view;
+      search.key = key * 1_048_576 + base.view.frontId;
+      if (choices.length === 0) {
+        const found = this.#findWith(group, base.set, base.view, mask);
+        if (found) return found;
+      } else if (choices.length === 1 && choices[0]!.one) {
+        const { domains } = choices[0]!;
+        for (let i = 0; i < domains.length; i++) {
+          const set = this.#settledSet(base, choices[0]!.key, domains[i]!, group.template);
+          if (set === incompatible) continue;
+          const found = this.#findWith(group, set, catalog.view(set, mask), mask);
+          if (found) return found;
+        }
+      } else {
+        for (const set of this.#narrow(base.set, choices, group.template)) {
+          const found = this.#findWith(group, set, catalog.view(set, mask), mask);
+          if (found) return found;
+        }
       }
     }
     return undefined;
   }
 
-  #needsExtras(template: Template, podClass: PodClass): boolean {
-    if (template.minValueKeys.length > 0 || template.catalog.hasReserved || podClass.hostAffinities.length > 0) return true;
-    for (const { spreads } of podClass.keyRules) for (const { group } of spreads) if (group.open.size > 0) return true;
+  #settledSet(base: Base, key: TopologyKey, domain: number, template: Template): SetId {
+    let set = base.settled[domain]!;
+    if (set === -2) {
+      const provided = this.#world.provided[key.index]![template.index]!;
+      set = provided[domain] === 0 ? incompatible : this.#with(base.set, this.#domainSets[key.index]![domain]!);
+      base.settled[domain] = set;
+    }
+    return set;
+  }
+
+  #findWith(group: NodeGroup, set: SetId, view: View, mask: number): Found | undefined {
+    if (view.front.length === 0) return undefined;
+    this.#search.set = set;
+    this.#search.view = view;
+    const node = group.find(this.#search);
+    return node && { node, set, mask, row: group.foundRow };
+  }
+
+  #accepts(node: NewNode): boolean {
+    const { podClass, set, view, request } = this.#search;
+    return (
+      this.#affinityAllows(podClass, node.slot) &&
+      this.#skewAllows(podClass, node, set) &&
+      (!node.template.isPicky || this.#extras(node, node.template, set, view, sum(node.total, request)) !== undefined)
+    );
+  }
+
+  /** Whether a class needs a look at each node that may change. */
+  #isPicky({ hostAffinities, keyRules }: PodClass): boolean {
+    if (hostAffinities.length > 0) return true;
+    for (const { spreads } of keyRules) for (const { group } of spreads) if (group.open.size > 0) return true;
     return false;
   }
 
@@ -842,6 +871,11 @@ export class Packer {
 /** Whether a choice admits a node in a domain; -1: it has none. */
 function isOpen(choice: Choice, domain: number): boolean {
   return domain < 0 ? choice.optional : choice.domains.includes(domain);
+}
+
+/** Whether a node comes first: fewer pods, then longer with as many. */
+function isBefore(a: NewNode, b: NewNode): boolean {
+  return a.pods.length < b.pods.length || (a.pods.length === b.pods.length && a.seq < b.seq);
 }
 
 function hasRoom(room: Float64Array, request: Float64Array): boolean {

@@ -13,8 +13,9 @@ import { compareStrings } from '../base/order.ts';
 import type { Axis } from './axis.ts';
 import { Catalog, type CatalogOffering, type CatalogType, type CatalogVariant } from './catalog.ts';
 import { requirementProblem } from './constraints.ts';
-import { type Daemon, daemonWishes, overheadOf, runsOn } from './daemons.ts';
-import type { NodePool, Taint } from './objects.ts';
+import { type Daemon, DaemonLoad } from './daemons.ts';
+import { Interner } from './interner.ts';
+import type { NodePool, RequirementSpec, Taint } from './objects.ts';
 import { type Amounts, addTo, amountsOf, amountsProblem, quantityProblem, subtractFrom } from './pod-resources.ts';
 import type { InstanceTypeSpec, LabelRules, ObjectError, OfferingSpec, Problem } from './problem.ts';
 import type { RequirementSpace, SetId } from './requirement-space.ts';
@@ -47,6 +48,8 @@ export interface Template {
   readonly catalog: Catalog;
   /** Keys with minValues. */
   readonly minValueKeys: readonly string[];
+  /** Whether minValues or reservations have a say on every pod. */
+  readonly isPicky: boolean;
   /** Nano units left of each limited resource; undefined without limits. */
   readonly limits: Map<string, bigint> | undefined;
 }
@@ -172,40 +175,36 @@ function readTemplate(pool: NodePool, index: number, inputs: TemplateInputs): Te
   requirements.set(labels.hostname, Requirement.in(labels.hostname, [unnamed]));
   const taints = pool.spec.template.spec?.taints ?? [];
   const place = { taints, requirements, mayBeUndefined, labels: dialect.labels };
-  const daemons = inputs.daemons
-    .map((daemon) => ({ daemon, alternatives: daemonWishes(daemon, place) }))
-    .filter(({ alternatives }) => alternatives.length > 0);
+  const load = new DaemonLoad(inputs.daemons, place);
+  const reader = new TypeReader(requirements, dialect.labels, problem.labels?.[name]?.reservationId);
   const types: CatalogType[] = [];
   const variants: CatalogVariant[] = [];
-  const reservationKey = problem.labels?.[name]?.reservationId;
   const given = problem.instanceTypes[name] ?? [];
   for (const type of given) {
-    const read = readType(type, requirements, dialect.labels, reservationKey);
+    const read = reader.read(type);
     if (read === undefined) continue;
     if (typeof read === 'string') {
       inputs.errors.push({ object: `InstanceType/${name}/${type?.name ?? '?'}`, reason: read });
       continue;
     }
-    const running = daemons
-      .filter(({ alternatives }) => runsOn(alternatives, read.requirements))
-      .map(({ daemon }) => daemon);
-    const overhead = overheadOf(running);
+    const { overhead, ports } = load.on(read.requirements);
     const at = types.length;
     types.push({
       name: type.name,
       requirements: read.requirements,
       capacity: read.capacity,
       daemonOverhead: overhead,
-      daemonPorts: running.flatMap(({ ports }) => ports),
+      daemonPorts: ports,
     });
     for (const { allocatable, offerings } of read.groups) {
-      subtractFrom(allocatable, overhead);
+      if (overhead.size > 0) subtractFrom(allocatable, overhead);
       variants.push({ type: at, free: allocatable, offerings });
     }
   }
   if (types.length === 0) {
     return given.length === 0 ? 'it has no instance types' : 'its requirements leave no instance type';
   }
+  const catalog = new Catalog(space, axis, types, variants);
   return {
     index,
     nodePool: name,
@@ -214,8 +213,9 @@ function readTemplate(pool: NodePool, index: number, inputs: TemplateInputs): Te
     taints,
     mayBeUndefined,
     requirements: space.intern(requirements),
-    catalog: new Catalog(space, axis, types, variants),
+    catalog,
     minValueKeys,
+    isPicky: minValueKeys.length > 0 || catalog.hasReserved,
     limits,
   };
 }
@@ -226,60 +226,79 @@ interface ReadType {
   readonly groups: readonly { readonly allocatable: Amounts; readonly offerings: readonly CatalogOffering[] }[];
 }
 
-/** One instance type; undefined when the pool excludes it, a sentence when it cannot be read. */
-function readType(
-  type: InstanceTypeSpec,
-  pool: Requirements,
-  labelSet: LabelSet,
-  reservationKey: string | undefined,
-): ReadType | string | undefined {
-  try {
-    const offerings = type.offerings ?? [];
-    if (offerings.length === 0) return 'it has no offerings';
-    for (const spec of [...(type.requirements ?? []), ...offerings.flatMap(({ requirements }) => requirements ?? [])]) {
-      if (!Requirement.parse(spec)) return `requirement ${JSON.stringify(spec.key)} ${spec.operator} cannot be read`;
-    }
-    const requirements = requirementsOf(type.requirements ?? [], labelSet);
-    if (conflict(requirements, pool) !== undefined) return undefined;
-    const capacity = amountsOf(type.capacity);
-    const problem = amountsProblem(capacity);
-    if (problem !== undefined) return `its capacity cannot be used: ${problem}`;
-    const overhead: Amounts = new Map();
-    for (const part of [type.overhead?.kubeReserved, type.overhead?.systemReserved, type.overhead?.evictionThreshold])
-      addTo(overhead, amountsOf(part));
-    return { requirements, capacity, groups: groupOfferings(offerings, capacity, overhead, labelSet, reservationKey) };
-  } catch (error) {
-    return quantityProblem(error);
-  }
-}
+/** Reads the instance types of a pool. Requirements that are written alike are parsed once. */
+class TypeReader {
+  readonly #pool: Requirements;
+  readonly #labels: LabelSet;
+  readonly #reservationKey: string | undefined;
+  readonly #walker = new Interner();
+  readonly #parsed = new Map<number, Requirements | string>();
 
-function groupOfferings(
-  offerings: readonly OfferingSpec[],
-  capacity: ReadonlyMap<string, bigint>,
-  overhead: ReadonlyMap<string, bigint>,
-  labelSet: LabelSet,
-  reservationKey: string | undefined,
-): ReadType['groups'] {
-  const groups = new Map<string, { allocatable: Amounts; offerings: CatalogOffering[] }>();
-  for (const offering of offerings) {
-    if (offering.available === false) continue;
-    const { capacityOverride, overheadOverride } = offering;
-    const text = capacityOverride || overheadOverride ? JSON.stringify([capacityOverride, overheadOverride]) : '';
-    let group = groups.get(text);
-    if (!group) {
-      const own = new Map([...capacity, ...amountsOf(capacityOverride)]);
-      group = {
-        allocatable: allocatableOf(own, new Map([...overhead, ...amountsOf(overheadOverride)])),
-        offerings: [],
-      };
-      groups.set(text, group);
-    }
-    const requirements = requirementsOf(offering.requirements ?? [], labelSet);
-    const reservation = reservationOf(requirements, reservationKey);
-    const price = Number.isFinite(offering.price) ? offering.price : Number.MAX_VALUE;
-    group.offerings.push(reservation === undefined ? { requirements, price } : { requirements, price, reservation });
+  constructor(pool: Requirements, labelSet: LabelSet, reservationKey: string | undefined) {
+    this.#pool = pool;
+    this.#labels = labelSet;
+    this.#reservationKey = reservationKey;
   }
-  return [...groups.values()];
+
+  /** One instance type; undefined when the pool excludes it, a sentence when it cannot be read. */
+  read(type: InstanceTypeSpec): ReadType | string | undefined {
+    try {
+      const offerings = type.offerings ?? [];
+      if (offerings.length === 0) return 'it has no offerings';
+      const requirements = this.#parse(type.requirements ?? []);
+      if (typeof requirements === 'string') return requirements;
+      if (conflict(requirements, this.#pool) !== undefined) return undefined;
+      const capacity = amountsOf(type.capacity);
+      const problem = amountsProblem(capacity);
+      if (problem !== undefined) return `its capacity cannot be used: ${problem}`;
+      const overhead: Amounts = new Map();
+      for (const part of [type.overhead?.kubeReserved, type.overhead?.systemReserved, type.overhead?.evictionThreshold])
+        if (part) addTo(overhead, amountsOf(part));
+      const groups = this.#group(offerings, capacity, overhead);
+      return typeof groups === 'string' ? groups : { requirements, capacity, groups };
+    } catch (error) {
+      return quantityProblem(error);
+    }
+  }
+
+  #parse(specs: readonly RequirementSpec[]): Requirements | string {
+    const id = this.#walker.walk(0, specs);
+    let parsed = this.#parsed.get(id);
+    if (parsed === undefined) {
+      const broken = specs.find((spec) => !Requirement.parse(spec));
+      parsed = broken
+        ? `requirement ${JSON.stringify(broken.key)} ${broken.operator} cannot be read`
+        : requirementsOf(specs, this.#labels);
+      this.#parsed.set(id, parsed);
+    }
+    return parsed;
+  }
+
+  #group(
+    offerings: readonly OfferingSpec[],
+    capacity: ReadonlyMap<string, bigint>,
+    overhead: ReadonlyMap<string, bigint>,
+  ): ReadType['groups'] | string {
+    const groups = new Map<string, { allocatable: Amounts; offerings: CatalogOffering[] }>();
+    for (const offering of offerings) {
+      const requirements = this.#parse(offering.requirements ?? []);
+      if (typeof requirements === 'string') return requirements;
+      if (offering.available === false) continue;
+      const { capacityOverride, overheadOverride } = offering;
+      const text = capacityOverride || overheadOverride ? JSON.stringify([capacityOverride, overheadOverride]) : '';
+      let group = groups.get(text);
+      if (!group) {
+        const own = capacityOverride ? new Map([...capacity, ...amountsOf(capacityOverride)]) : capacity;
+        const taken = overheadOverride ? new Map([...overhead, ...amountsOf(overheadOverride)]) : overhead;
+        group = { allocatable: allocatableOf(own, taken), offerings: [] };
+        groups.set(text, group);
+      }
+      const reservation = reservationOf(requirements, this.#reservationKey);
+      const price = Number.isFinite(offering.price) ? offering.price : Number.MAX_VALUE;
+      group.offerings.push(reservation === undefined ? { requirements, price } : { requirements, price, reservation });
+    }
+    return [...groups.values()];
+  }
 }
 
 /** Capacity minus overhead; huge pages are carved out of memory. */

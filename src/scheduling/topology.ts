@@ -98,23 +98,27 @@ export interface Choice {
  * those count for the smallest count.
  */
 export function chooseDomains(rules: KeyRules, allowed: Uint8Array): Choice {
-  let domains: number[] = [];
-  let one = false;
-  for (let d = 0; d < allowed.length; d++) if (allowed[d] === 1) domains.push(d);
-  for (const { group } of rules.antis) domains = domains.filter((d) => group.counts[d] === 0);
-  for (const { group, self } of rules.affinities) {
-    if (self && group.total === 0) one = true;
-    else domains = domains.filter((d) => group.counts[d]! > 0);
+  const { key, spreads, affinities, antis } = rules;
+  let one = spreads.length > 0;
+  for (const { group, self } of affinities) if (self && group.total === 0) one = true;
+  const domains: number[] = [];
+  const ceilings = spreads.map((rule) => skewCeiling(rule, allowed));
+  for (let d = 0; d < allowed.length; d++) if (allowed[d] === 1 && isValid(rules, ceilings, d)) domains.push(d);
+  if (spreads.length > 0 && domains.length > 1) domains.sort((a, b) => compareCounts(spreads, a, b));
+  return { key, domains, one, optional: spreads.length === 0 && affinities.length === 0 && antis.length > 0 };
+}
+
+function isValid({ spreads, affinities, antis }: KeyRules, ceilings: readonly number[], d: number): boolean {
+  for (let i = 0; i < antis.length; i++) if (antis[i]!.group.counts[d]! > 0) return false;
+  for (let i = 0; i < affinities.length; i++) {
+    const { group, self } = affinities[i]!;
+    if (group.counts[d] === 0 && !(self && group.total === 0)) return false;
   }
-  for (const rule of rules.spreads) {
-    const ceiling = skewCeiling(rule, allowed);
-    const { counts, universe } = rule.group;
-    domains = domains.filter((d) => counts[d]! <= ceiling && (universe === undefined || universe[d] === 1));
-    one = true;
+  for (let i = 0; i < spreads.length; i++) {
+    const { counts, universe } = spreads[i]!.group;
+    if (counts[d]! > ceilings[i]! || universe?.[d] === 0) return false;
   }
-  if (rules.spreads.length > 0 && domains.length > 1) domains.sort((a, b) => compareCounts(rules.spreads, a, b));
-  const optional = rules.spreads.length === 0 && rules.affinities.length === 0;
-  return { key: rules.key, domains, one, optional };
+  return true;
 }
 
 /** The most pods that a domain may have for one more to keep the skew. */

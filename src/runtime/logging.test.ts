@@ -112,16 +112,31 @@ describe('an output', () => {
     expect(() => openOutputs([path], () => undefined)).toThrow('cannot write the log to');
   });
 
-  test('for people has no braces, and colours only when wanted', async () => {
+  test('for people has what they look for and no more, and colours only when wanted', async () => {
     const shown: string[] = [];
     const target = { write: (line: string) => void shown.push(line) };
     for (const colors of [false, true]) {
-      const log = createLogger({ clock: new VirtualClock(), outputs: [await prettyOutput(target, { colors })] });
-      log.warn('disrupting node(s)', { reason: 'drifted' });
+      createLogger({ clock: new VirtualClock(), outputs: [await prettyOutput(target, { colors })] })
+        .with({ logger: 'controller', commit: 'abc', controller: 'disruption', name: 'x', reconcileID: 'r' })
+        .warn('disrupting node(s)', {
+          reason: 'drifted',
+          why: 'two words',
+          NodeClaim: { name: 'n-1' },
+          Pod: { name: 'p', namespace: 'default' },
+          limits: { cpu: 4 },
+        });
     }
-    expect(shown[0]).toMatch(/WARN.*disrupting node\(s\).*drifted/);
-    expect(shown[0]).not.toContain('\u001b[');
+    expect(shown[0]).toMatch(
+      /^\[\d\d:\d\d:\d\d\.000\] WARN: disruption disrupting node\(s\) reason=drifted why="two words" NodeClaim=n-1 Pod=default\/p limits=\{"cpu":4\}\n$/,
+    );
     expect(shown[1]).toContain('\u001b[');
+  });
+
+  test('for people shows the stack of a defect on lines of its own', async () => {
+    const shown: string[] = [];
+    const pretty = await prettyOutput({ write: (line) => void shown.push(line) }, { colors: false });
+    createLogger({ clock: new VirtualClock(), outputs: [pretty] }).error('failed', { error: new TypeError('oh no') });
+    expect(shown[0]).toMatch(/ERROR: failed error="oh no"\nTypeError: oh no\n {4}at /);
   });
 
   test.each([

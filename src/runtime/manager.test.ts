@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { settle, VirtualClock } from '../base/clock.ts';
 import { SeededRandom } from '../base/random.ts';
@@ -278,6 +280,20 @@ test('its servers answer on ports of their own, and no more after the stop', asy
   stop.abort();
   await run;
   await expect(get(manager.ports.health, '/healthz')).rejects.toThrow();
+});
+
+test('a real process ends by itself when it is told to terminate, and hands the lease back', async () => {
+  const child = spawn(process.execPath, [fileURLToPath(new URL('./testing/program.ts', import.meta.url))]);
+  let output = '';
+  let errors = '';
+  child.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()));
+  child.stdout.on('data', (chunk: Buffer) => {
+    output += chunk.toString();
+    if (output === 'working\n') child.kill('SIGTERM');
+  });
+  const code = await new Promise((resolve) => child.on('exit', resolve));
+  expect({ code, output }, errors).toEqual({ code: 0, output: 'working\nholder=""\n' });
+  expect(errors).toContain('"signal":"SIGTERM","message":"shutting down"');
 });
 
 test('a port that is taken is an error that says which', async () => {

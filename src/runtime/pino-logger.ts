@@ -146,21 +146,31 @@ export class LogOutputError extends KarpenterError {
 }
 
 /**
- * An output that shows lines to people: time, level, message, fields, in colours unless `colors` is off. The formatter
- * is loaded here and not before: a server never needs it.
+ * An output that shows lines to people: time, level, controller, message and fields, in colours if wanted. What only
+ * machines need (the reconcileID, the commit) is left out. The formatter is loaded here and not before: a server never
+ * needs it.
  */
 export async function prettyOutput(target: LogOutput, options: { readonly colors: boolean }): Promise<LogOutput> {
   const { prettyFactory } = await import('pino-pretty');
   const format = prettyFactory({
     colorize: options.colors,
+    colorizeObjects: false,
     messageKey: 'message',
-    levelKey: 'level',
     timestampKey: 'time',
     translateTime: 'SYS:HH:MM:ss.l',
-    ignore: 'commit,logger',
-    singleLine: true,
     customLevels: 'DEBUG:20,INFO:30,WARN:40,ERROR:50',
-    useOnlyCustomProps: false,
+    hideObject: true,
+    // Not a field of ours, or the name of an object would stand in front of every message.
+    ignore: 'name',
+    messageFormat: (line, _key, _label, { colors }) => {
+      const { controller, message, stacktrace } = line as Record<string, unknown>;
+      const parts = [
+        ...(typeof controller === 'string' ? [colors.magenta(controller)] : []),
+        String(message),
+        ...shownFields(line).map(([key, value]) => `${colors.gray(`${key}=`)}${value}`),
+      ];
+      return typeof stacktrace === 'string' ? `${parts.join(' ')}\n${colors.gray(stacktrace)}` : parts.join(' ');
+    },
   });
   return {
     write(line) {
@@ -168,6 +178,28 @@ export async function prettyOutput(target: LogOutput, options: { readonly colors
       if (typeof shown === 'string') target.write(shown);
     },
   };
+}
+
+const hiddenFields = new Set(
+  'level time logger commit message controller stacktrace namespace name reconcileID'.split(' '),
+);
+
+/** The fields worth a look, an object by its name alone: `NodeClaim=x-1`, `Pod=default/web-1`. */
+function shownFields(line: object): [string, string][] {
+  return Object.entries(line)
+    .filter(([key]) => !hiddenFields.has(key))
+    .map(([key, value]: [string, unknown]) => [key, shownValue(value)]);
+}
+
+function shownValue(value: unknown): string {
+  if (typeof value === 'string') return /^[^\s"]+$/.test(value) ? value : JSON.stringify(value);
+  if (typeof value === 'object' && value !== null && 'name' in value) {
+    const { name, namespace, ...rest } = value as { name: unknown; namespace?: unknown };
+    if (typeof name === 'string' && Object.keys(rest).length === 0) {
+      return typeof namespace === 'string' ? `${namespace}/${name}` : name;
+    }
+  }
+  return JSON.stringify(value);
 }
 
 /** Whether output to a terminal should be coloured: https://no-color.org. */

@@ -2,6 +2,7 @@
 // Bodies as they come over the wire: JSON, or YAML where the API server takes it.
 import { parse as parseYaml } from 'yaml';
 import { messageOf } from '../base/errors.ts';
+import { decodeProtobuf } from './shapes/protobuf.ts';
 import { badRequest, unsupportedMediaType } from './status.ts';
 
 const json = new Set(['application/json', '', '*/*']);
@@ -18,12 +19,13 @@ const deepest = 512;
 /** Reads a body. Throws StatusError: 415 for what we do not speak, 400 for what is not what it claims to be. */
 export function parseBody(bytes: Buffer, method: string, contentType: string | undefined): unknown {
   const media = (contentType ?? '').split(';')[0]!.trim().toLowerCase();
+  if (media === 'application/vnd.kubernetes.protobuf' && method !== 'PATCH') return decodeProtobuf(bytes);
   const known = method === 'PATCH' ? patches.has(media) : json.has(media) || yaml.has(media);
   if (!known) {
     throw unsupportedMediaType(
       method === 'PATCH'
         ? undefined
-        : `the body of the request was in an unknown format - accepted media types include: application/json, application/yaml (the embedded cluster does not speak protobuf: set the content type to JSON)`,
+        : 'the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf',
     );
   }
   const text = bytes.toString('utf8');

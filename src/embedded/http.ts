@@ -59,7 +59,7 @@ export async function listenHttps(server: Served, options: ListenOptions, log: L
       ...(addresses.includes(host) || /[:\d]$/.test(host) ? [] : [host]),
     ]),
   ];
-  const made = await makeCertificate(server.clock, server.random, names, addresses);
+  const made = makeCertificate(server.clock, server.random, names, addresses);
   const https = createServer(
     { cert: made.certificate, key: made.key, keepAlive: true, minVersion: 'TLSv1.2' },
     (request, response) => {

@@ -126,7 +126,7 @@ const metadataSchema = {
 };
 
 function schemaOf(resource: Resource, served: ServedVersion): Document {
-  const own = (served.openApi ?? { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }) as Document;
+  const own = (served.openApi?.() ?? { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }) as Document;
   const properties = (own['properties'] ?? {}) as Document;
   return {
     ...own,

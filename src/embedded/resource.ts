@@ -71,7 +71,7 @@ export interface ServedVersion {
   readonly admit?: (object: KubeObject) => string[];
   readonly columns: readonly Column[];
   /** Of this version's OpenAPI document; undefined: a free-form object. */
-  readonly openApi?: unknown;
+  readonly openApi?: () => unknown;
   readonly status: boolean;
   readonly scale?: ScalePaths;
   readonly deprecated?: string;

@@ -77,7 +77,7 @@ function servedVersion(
     name: version.name,
     status: version.subresources?.status !== undefined,
     columns: columnsOf(version),
-    openApi: version.schema?.openAPIV3Schema,
+    openApi: () => version.schema?.openAPIV3Schema ?? {},
     ...(paths ? { scale: paths } : {}),
     ...(version.deprecated
       ? { deprecated: version.deprecationWarning ?? `${apiVersion} ${definition.spec.names.kind} is deprecated` }

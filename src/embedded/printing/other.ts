@@ -21,7 +21,7 @@ export { createdAtColumns } from './core.ts';
 /** The value at a path as text; '' where there is none. */
 export function text(object: KubeObject, ...path: string[]): string {
   const value = at(object, ...path);
-  return value === undefined || value === null ? '' : String(value);
+  return typeof value === 'string' ? value : '';
 }
 
 function at(object: KubeObject, ...path: string[]): unknown {

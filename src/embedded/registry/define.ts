@@ -4,8 +4,9 @@
 import type { KubeObject } from '../../kube/object.ts';
 import { nameAndAge } from '../printing/columns.ts';
 import type { Column, Resource, ScalePaths, Strategy, Subresource, Verb } from '../resource.ts';
+import { admissionFor } from '../shapes/admit.ts';
+import { openApiOf } from '../shapes/open-api.ts';
 import type { FieldIndexer } from '../store.ts';
-import { builtInAdmission } from './admission.ts';
 
 const allVerbs: readonly Verb[] = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
 
@@ -35,6 +36,8 @@ export interface Definition<T extends KubeObject> {
 export function define<T extends KubeObject>(definition: Definition<T>): Resource {
   const { group, kind, version = 'v1' } = definition;
   const plural = definition.plural ?? `${kind.toLowerCase()}s`;
+  const admit = admissionFor(group, version, kind);
+  const openApi = openApiOf(group, version, kind);
   return {
     id: group === '' ? plural : `${plural}.${group}`,
     group,
@@ -51,7 +54,8 @@ export function define<T extends KubeObject>(definition: Definition<T>): Resourc
         name: version,
         status: definition.status ?? false,
         columns: (definition.columns ?? nameAndAge) as readonly Column[],
-        admit: builtInAdmission(group, version, kind),
+        ...(admit ? { admit } : {}),
+        ...(openApi ? { openApi } : {}),
         ...(definition.scale ? { scale: definition.scale } : {}),
       },
     ],

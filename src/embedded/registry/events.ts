@@ -4,6 +4,7 @@ import { deepFreeze } from '../../base/freeze.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import * as print from '../printing/core.ts';
 import type { Resource } from '../resource.ts';
+import { admissionFor } from '../shapes/admit.ts';
 import { define } from './define.ts';
 
 type Fields = Record<string, unknown>;
@@ -23,7 +24,7 @@ const toCore = Object.fromEntries(Object.entries(renamed).map(([core, other]) =>
 function text(object: KubeObject, ...path: string[]): string {
   let at: unknown = object;
   for (const key of path) at = typeof at === 'object' && at !== null ? (at as Fields)[key] : undefined;
-  return at === undefined || at === null ? '' : String(at);
+  return typeof at === 'string' ? at : '';
 }
 
 const involved =
@@ -77,6 +78,8 @@ function rename(object: KubeObject, names: Readonly<Record<string, string>>, api
   return result as unknown as KubeObject;
 }
 
+const admit = admissionFor('events.k8s.io', 'v1', 'Event');
+
 /** The same events under events.k8s.io/v1. */
 export const newEvents: Resource = {
   ...coreEvents,
@@ -95,7 +98,7 @@ export const newEvents: Resource = {
       name: 'v1',
       status: false,
       columns: coreEvents.versions[0]!.columns,
-      ...(coreEvents.versions[0]!.admit ? { admit: () => [] } : {}),
+      ...(admit ? { admit } : {}),
       decode: (event) => rename(event, toCore, 'v1'),
       encode: (event) => {
         let converted = shown.get(event);

@@ -52,12 +52,16 @@ function checkKind(context: RequestContext, body: Record<string, unknown>): void
   }
   if (kind === resource.kind) {
     throw badRequest(
-      `the API version in the data (${String(apiVersion)}) does not match the expected API version (${expected})`,
+      `the API version in the data (${textOf(apiVersion)}) does not match the expected API version (${expected})`,
     );
   }
   throw badRequest(
-    `${String(kind)} in version "${String(apiVersion).split('/').at(-1)}" cannot be handled as a ${resource.kind}: the kind in the data does not match the expected kind`,
+    `${textOf(kind)} in version "${textOf(apiVersion).split('/').at(-1)}" cannot be handled as a ${resource.kind}: the kind in the data does not match the expected kind`,
   );
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 /** Unknown fields: dropped, with a warning or a refusal as the client asked. */

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decoding as the API server does it for built-in kinds: unknown fields are dropped and named, nulls are absent fields,
+// quantities become canonical, and a value of the wrong type is refused.
+
+import type { KubeObject } from '../../kube/object.ts';
+import { canonicalQuantity, QuantityError } from '../../kube/quantity.ts';
+import { parseTime, TimeError } from '../../kube/time.ts';
+import { jsonType } from '../rest/metadata.ts';
+import { badRequest } from '../status.ts';
+import { type FieldType, type Scalar, type Shape, shapeOfKind } from './shapes.ts';
+
+type Fields = Record<string, unknown>;
+
+/** Why a value does not fit; the message is Go's. */
+class Misfit extends Error {}
+
+/** The check of one kind's bodies: changes them in place and names the unknown fields. Throws StatusError (400). */
+export function admissionFor(
+  group: string,
+  version: string,
+  kind: string,
+): ((object: KubeObject) => string[]) | undefined {
+  const shape = shapeOfKind(group, version, kind);
+  if (!shape) return undefined;
+  return (object) => {
+    const unknown: string[] = [];
+    try {
+      fit(shape, object as unknown as Fields, '', unknown, true);
+    } catch (error) {
+      if (!(error instanceof Misfit)) throw error;
+      throw badRequest(`${kind} in version "${version}" cannot be handled as a ${kind}: ${error.message}`);
+    }
+    return unknown;
+  };
+}
+
+function fit(shape: Shape, fields: Fields, path: string, unknown: string[], top: boolean): void {
+  for (const key in fields) {
+    if (top && (key === 'apiVersion' || key === 'kind')) continue;
+    const value = fields[key];
+    const field = shape.fields.get(key);
+    if (!field) {
+      unknown.push(path + key);
+      delete fields[key];
+    } else if (value === null || value === undefined) delete fields[key];
+    else {
+      const fitted = fitValue(field.type, value, path + key, shape, unknown);
+      if (fitted !== value) fields[key] = fitted;
+    }
+  }
+}
+
+function fitValue(type: FieldType, value: unknown, path: string, owner: Shape, unknown: string[]): unknown {
+  switch (type.form) {
+    case 'scalar':
+      return fitScalar(type.scalar, value, path, owner);
+    case 'message':
+      // Templates of objects may carry a kind of their own.
+      if (!isFields(value)) throw wrongType(value, type, path, owner);
+      fit(type.shape, value, `${path}.`, unknown, type.shape.fields.has('metadata'));
+      return value;
+    case 'list': {
+      if (!Array.isArray(value)) throw wrongType(value, type, path, owner);
+      for (let i = 0; i < value.length; i++) {
+        if (value[i] === null) value[i] = type.item.form === 'message' ? {} : '';
+        value[i] = fitValue(type.item, value[i], `${path}[${i}]`, owner, unknown);
+      }
+      return value;
+    }
+    case 'map':
+      if (!isFields(value)) throw wrongType(value, type, path, owner);
+      for (const key in value) {
+        if (value[key] === null) value[key] = type.item.form === 'message' ? {} : '';
+        value[key] = fitValue(type.item, value[key], `${path}.${key}`, owner, unknown);
+      }
+      return value;
+  }
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+const jsonTypeOf: Readonly<Record<Scalar, string | undefined>> = {
+  s: 'string',
+  b: 'boolean',
+  i: 'number',
+  d: 'number',
+  y: 'string',
+  T: 'string',
+  M: 'string',
+  D: 'string',
+  Q: undefined,
+  I: undefined,
+  R: undefined,
+};
+
+function fitScalar(scalar: Scalar, value: unknown, path: string, owner: Shape): unknown {
+  const expected = jsonTypeOf[scalar];
+  if (expected !== undefined && typeof value !== expected) {
+    throw wrongType(value, { form: 'scalar', scalar }, path, owner);
+  }
+  if (scalar === 'Q') return fitQuantity(value);
+  if (scalar === 'i' && !Number.isInteger(value)) {
+    throw new Misfit(
+      `json: cannot unmarshal number ${String(value)} into Go struct field ${structField(owner, path)} of type int32`,
+    );
+  }
+  if (scalar === 'T' || scalar === 'M') checkTime(value as string);
+  if (scalar === 'y' && !/^[A-Za-z0-9+/\r\n]*={0,2}[\r\n]*$/.test(value as string)) {
+    throw new Misfit('illegal base64 data at input byte 0');
+  }
+  if (scalar === 'I' && typeof value !== 'string' && !Number.isInteger(value)) {
+    throw wrongType(value, { form: 'scalar', scalar: 'i' }, path, owner);
+  }
+  return value;
+}
+
+/** Texts that many objects share: pods of a workload ask for the same amounts. */
+const canonical = new Map<string | number, string>();
+
+function fitQuantity(value: unknown): string {
+  if (typeof value !== 'string' && typeof value !== 'number') throw new Misfit(notAQuantity);
+  const known = canonical.get(value);
+  if (known !== undefined) return known;
+  try {
+    const text = canonicalQuantity(value);
+    if (canonical.size > 10_000) canonical.clear();
+    canonical.set(value, text);
+    return text;
+  } catch (error) {
+    if (error instanceof QuantityError) throw new Misfit(error.message || notAQuantity);
+    throw error;
+  }
+}
+
+const notAQuantity = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+
+function checkTime(text: string): void {
+  try {
+    parseTime(text);
+  } catch (error) {
+    if (!(error instanceof TimeError)) throw error;
+    const quoted = JSON.stringify(text);
+    throw new Misfit(`parsing time ${quoted} as "2006-01-02T15:04:05Z07:00": cannot parse ${quoted} as "2006"`);
+  }
+}
+
+function wrongType(value: unknown, type: FieldType, path: string, owner: Shape): Misfit {
+  return new Misfit(
+    `json: cannot unmarshal ${jsonType(value)} into Go struct field ${structField(owner, path)} of type ${goType(type)}`,
+  );
+}
+
+/** `Container.spec.containers.name`: the struct that has the field, and the way to it. */
+function structField(owner: Shape, path: string): string {
+  return `${owner.name.split('.')[1]}.${path.replaceAll(/\[\d+\]/g, '')}`;
+}
+
+const goScalars: Readonly<Record<Scalar, string>> = {
+  s: 'string',
+  b: 'bool',
+  i: 'int32',
+  d: 'float64',
+  y: '[]uint8',
+  T: 'v1.Time',
+  M: 'v1.MicroTime',
+  D: 'v1.Duration',
+  Q: 'resource.Quantity',
+  I: 'intstr.IntOrString',
+  R: 'runtime.RawExtension',
+};
+
+function goType(type: FieldType): string {
+  if (type.form === 'list') return `[]${goType(type.item)}`;
+  if (type.form === 'map') return `map[string]${goType(type.item)}`;
+  return type.form === 'message' ? `v1.${type.shape.name.split('.')[1]}` : goScalars[type.scalar];
+}

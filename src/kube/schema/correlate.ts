@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which old value belongs to which new one: keys of objects, and items of lists that are maps.
 
-import { goJson } from './go-format.ts';
 import type { SchemaNode } from './schema-node.ts';
 
 /**
@@ -19,10 +18,10 @@ export function correlate(node: SchemaNode, old: unknown): (keyOrItem: unknown) 
   if (node.schema['x-kubernetes-list-type'] !== 'map' || keys === undefined) return nothing;
   const byKey = new Map<string, unknown>();
   for (const item of old as unknown[]) {
-    const key = goJson(listMapKey(item, keys));
+    const key = identify(item, keys);
     if (!byKey.has(key)) byKey.set(key, item);
   }
-  return (item) => byKey.get(goJson(listMapKey(item, keys)));
+  return (item) => byKey.get(identify(item, keys));
 }
 
 /** The part of an item that names it in a list that is a map. */
@@ -31,6 +30,14 @@ export function listMapKey(item: unknown, keys: readonly string[]): Record<strin
   if (typeof item !== 'object' || item === null) return key;
   for (const name of keys) if (Object.hasOwn(item, name)) key[name] = (item as Record<string, unknown>)[name];
   return key;
+}
+
+/** The values of the keys as one text; they are scalars. */
+function identify(item: unknown, keys: readonly string[]): string {
+  if (typeof item !== 'object' || item === null) return '';
+  return keys
+    .map((name) => (Object.hasOwn(item, name) ? JSON.stringify((item as Record<string, unknown>)[name]) : ''))
+    .join();
 }
 
 function nothing(): undefined {

@@ -110,9 +110,9 @@ function compileRules(schema: JsonSchema, problems: FieldError[], path: string):
   const inherited = (schema.allOf ?? []).flatMap((inner) => inner['x-kubernetes-validations'] ?? []);
   return [...own, ...inherited].map((rule, i): CompiledRule => {
     const at = `${path}.x-kubernetes-validations[${i}]`;
-    const program = tryCompile(rule.rule, schema, problems, `${at}.rule`);
+    const program = tryCompile(rule.rule, problems, `${at}.rule`);
     const message = rule.messageExpression
-      ? tryCompile(rule.messageExpression, schema, problems, `${at}.messageExpression`)
+      ? tryCompile(rule.messageExpression, problems, `${at}.messageExpression`)
       : undefined;
     return {
       rule,
@@ -123,14 +123,9 @@ function compileRules(schema: JsonSchema, problems: FieldError[], path: string):
   });
 }
 
-function tryCompile(
-  expression: string,
-  schema: JsonSchema,
-  problems: FieldError[],
-  field: string,
-): CelProgram | CelError {
+function tryCompile(expression: string, problems: FieldError[], field: string): CelProgram | CelError {
   try {
-    return compileCel(expression, { schema });
+    return compileCel(expression);
   } catch (error) {
     if (!(error instanceof CelError)) throw error;
     problems.push({ field, type: 'Invalid', value: expression, detail: `compilation failed: ${error.message}` });

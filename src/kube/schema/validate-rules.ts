@@ -2,7 +2,7 @@
 // The CEL rules of a schema, run over a value and the one it replaces.
 
 import { deepEqual } from '../../base/freeze.ts';
-import { CelError, celOptional } from '../cel.ts';
+import { CelError, celInput, celOptional } from '../cel.ts';
 import { correlate } from './correlate.ts';
 import type { FieldError } from './field-error.ts';
 import type { ValidationRule } from './json-schema.ts';
@@ -36,6 +36,9 @@ export function validateRules(node: SchemaNode, value: unknown, old: unknown, pa
 function runRules(node: SchemaNode, value: unknown, old: unknown, path: string, report: Report): void {
   const field = path === '' ? '<nil>' : path;
   const type = node.schema.type ?? '';
+  // Once for all rules: a large object may have to be converted.
+  const self = celInput(value, node.schema);
+  const oldSelf = old === undefined ? undefined : celInput(old, node.schema);
   for (const compiled of node.rules) {
     const { rule, program, usesOldSelf } = compiled;
     if (usesOldSelf && old === undefined && !rule.optionalOldSelf) continue;
@@ -43,7 +46,7 @@ function runRules(node: SchemaNode, value: unknown, old: unknown, path: string, 
       report({ field, type: 'Invalid', value: type, detail: `rule compile error: ${program.message}` });
       continue;
     }
-    const variables = { self: value, oldSelf: rule.optionalOldSelf ? celOptional(old) : old };
+    const variables = { self, oldSelf: rule.optionalOldSelf ? celOptional(oldSelf) : oldSelf };
     let holds: unknown;
     try {
       holds = program.evaluate(variables);
@@ -53,7 +56,7 @@ function runRules(node: SchemaNode, value: unknown, old: unknown, path: string, 
       continue;
     }
     if (holds === true || (!usesOldSelf && old !== undefined && deepEqual(value, old))) continue;
-    report(violation(compiled, variables, type, path));
+    report(violation(compiled, variables, value, type, path));
   }
 }
 
@@ -71,6 +74,7 @@ function failure(error: CelError, rule: ValidationRule): string {
 function violation(
   compiled: CompiledRule,
   variables: { self: unknown; oldSelf: unknown },
+  value: unknown,
   type: string,
   path: string,
 ): FieldError {
@@ -78,7 +82,7 @@ function violation(
   const field = fieldOf(path, rule.fieldPath);
   const detail = messageOf(compiled, variables);
   // Objects and lists are too long to be shown.
-  const shown = type === 'object' || type === 'array' ? {} : { value: variables.self };
+  const shown = type === 'object' || type === 'array' ? {} : { value };
   switch (rule.reason ?? '') {
     case 'FieldValueForbidden':
       return { field, type: 'Forbidden', detail };

@@ -79,7 +79,7 @@ function checkString(node: SchemaNode, value: string, path: string, report: Repo
   if (maxLength !== undefined && value.length > maxLength && codePoints(value) > maxLength) {
     const detail = `may not be more than ${maxLength} byte${maxLength === 1 ? '' : 's'}`;
     report({ field: named(path), type: 'Too long', detail, value: '<value omitted>' });
-  } else if (minLength !== undefined && codePoints(value) < minLength) {
+  } else if (minLength !== undefined && value.length < minLength * 2 && codePoints(value) < minLength) {
     report(invalid(path, value, `should be at least ${minLength} chars long`));
   } else if (node.pattern instanceof RegexpError) {
     report(invalid(path, value, `should match '${pattern}, but pattern is invalid: ${node.pattern.message}'`));

@@ -484,6 +484,19 @@ describe('TLS', () => {
     });
   });
 
+  test('gives up on a SOCKS5 proxy that says nothing', async () => {
+    const silent = createTcpServer((socket) => socket.on('error', () => undefined)).unref();
+    silent.listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    open.push(async () => void silent.close());
+    const { port } = silent.address() as AddressInfo;
+    const transport = transportTo('https://127.0.0.1:1', {
+      proxyUrl: `socks5://127.0.0.1:${port}`,
+      connectTimeoutMs: 50,
+    });
+    await expect(transport.request(get)).rejects.toThrow('the SOCKS proxy does not answer');
+  });
+
   test('finds damaged certificates at once', () => {
     const server = 'https://127.0.0.1:1';
     expect(() => transportTo(server, { ca: 'not a certificate' })).not.toThrow();

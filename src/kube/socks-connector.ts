@@ -47,8 +47,10 @@ async function tunnel(proxy: URL, host: string, port: number, timeoutMs: number)
     host: proxy.hostname.replace(/^\[|\]$/g, ''),
     port: Number(proxy.port) || 1080,
     noDelay: true,
+    timeout: timeoutMs,
   });
-  socket.setTimeout(timeoutMs, () => socket.destroy(failure('does not answer')));
+  const onTimeout = (): void => void socket.destroy(failure('does not answer'));
+  socket.on('timeout', onTimeout);
   try {
     const read = reader(socket);
     const user = decodeURIComponent(proxy.username);
@@ -69,7 +71,7 @@ async function tunnel(proxy: URL, host: string, port: number, timeoutMs: number)
     const length = addressType === 1 ? 4 : addressType === 4 ? 16 : (await read(1))[0]!;
     await read(length + 2);
     read.end();
-    socket.setTimeout(0);
+    socket.off('timeout', onTimeout);
     return socket;
   } catch (error) {
     socket.destroy();

@@ -13,6 +13,7 @@ import {
   toUint,
 } from './cel-conversions.ts';
 import { kubernetesFunctions, kubernetesMethods } from './cel-kubernetes.ts';
+import { networkFunctions, networkMethods, networkText } from './cel-network.ts';
 import { stringFunctions, stringMethods } from './cel-strings.ts';
 import { timeMethods } from './cel-time.ts';
 import {
@@ -32,7 +33,7 @@ import {
 export const typeConstants: ReadonlyMap<string, CelType> = new Map(
   (
     'bool int uint double string bytes list map null_type type optional_type google.protobuf.Timestamp google.protobuf.Duration ' +
-    'kubernetes.Quantity kubernetes.URL kubernetes.Semver'
+    'kubernetes.Quantity kubernetes.URL kubernetes.Semver net.IP net.CIDR'
   )
     .split(' ')
     .map((name) => [name, new CelType(name)]),
@@ -47,7 +48,7 @@ export const functions: ReadonlyMap<string, CelFunction> = new Map<string, CelFu
   ['int', toInt],
   ['uint', toUint],
   ['double', toDoubleValue],
-  ['string', toText],
+  ['string', (value) => networkText(value) ?? toText(value)],
   ['bytes', toBytes],
   ['timestamp', toTimestamp],
   ['duration', toDuration],
@@ -57,6 +58,7 @@ export const functions: ReadonlyMap<string, CelFunction> = new Map<string, CelFu
   ['matches', (text, pattern) => (stringMethods.get('matches') ?? noFunction)(text, pattern)],
   ...stringFunctions,
   ...kubernetesFunctions,
+  ...networkFunctions,
 ]);
 
 /** Functions that are called on a value, which is their first argument. */
@@ -67,6 +69,7 @@ export const methods: ReadonlyMap<string, CelFunction> = new Map<string, CelFunc
   ['or', (optional, other) => (optionalOf(optional).hasValue ? optional : optionalOf(other))],
   ['orValue', orValue],
   ...timeMethods,
+  ...networkMethods,
   ...joined(stringMethods, kubernetesMethods),
 ]);
 

@@ -3,6 +3,7 @@
 // provides it, with what daemonsets leave free. A view is what a set of requirements leaves of them.
 import { compareStrings } from '../base/order.ts';
 import type { Axis } from './axis.ts';
+import { absent, PairTable } from './pair-table.ts';
 import type { HostPort } from './host-ports.ts';
 import { portsConflict } from './host-ports.ts';
 import type { RequirementSpace, SetId } from './requirement-space.ts';
@@ -74,7 +75,8 @@ export class Catalog {
   readonly #pricesOfRow: Float64Array[];
   readonly #matching = new Map<string, Uint8Array>();
   readonly #views = new Map<string, View>();
-  readonly #viewOf = new Map<number, View>();
+  readonly #viewOf = new PairTable();
+  readonly #allViews: View[] = [];
   readonly #fronts = new Map<string, number>();
   readonly #masks: (Uint8Array | undefined)[] = [undefined];
   readonly #maskIds = new Map<string, number>();
@@ -96,11 +98,12 @@ export class Catalog {
     }
     const keys = new Set<string>();
     const offeringKeys = new Set<string>();
-    const setIds = new Map<string, number>();
+    const setIds = new Map<Requirements, number>();
     for (const { requirements } of types) for (const key of requirements.keys()) keys.add(key);
     this.#setsOfRow = variants.map(({ offerings }) =>
-      Int32Array.from(offerings, ({ requirements }) => this.#offeringSet(requirements, setIds, offeringKeys)),
+      Int32Array.from(offerings, ({ requirements }) => this.#offeringSet(requirements, setIds)),
     );
+    for (const set of this.#offeringSets) for (const key of set.keys()) offeringKeys.add(key);
     for (const key of offeringKeys) keys.add(key);
     this.#pricesOfRow = variants.map(({ offerings }) => Float64Array.from(offerings, ({ price }) => price));
     this.#overheads = new Set(types.map(({ daemonOverhead }) => daemonOverhead));
@@ -109,19 +112,30 @@ export class Catalog {
     this.hasReserved = variants.some(({ offerings }) => offerings.some(({ reservation }) => reservation !== undefined));
   }
 
-  #offeringSet(requirements: Requirements, ids: Map<string, number>, keys: Set<string>): number {
-    let signature = '';
-    for (const requirement of requirements.values()) {
-      signature += `${requirement.signature};`;
-      keys.add(requirement.key);
-    }
-    let id = ids.get(signature);
+  // Offerings that are written alike share their requirements: most are known by identity.
+  #offeringSet(requirements: Requirements, ids: Map<Requirements, number>): number {
+    let id = ids.get(requirements);
     if (id === undefined) {
       id = this.#offeringSets.length;
-      ids.set(signature, id);
+      ids.set(requirements, id);
       this.#offeringSets.push(requirements);
     }
     return id;
+  }
+
+  /** Every value of a label that some type or offering names. */
+  valuesOf(key: string): Set<string> {
+    const values = new Set<string>();
+    const seen = new Set<Requirement>();
+    const add = (requirements: Requirements): void => {
+      const own = requirements.get(key);
+      if (!own || own.complement || seen.has(own)) return;
+      seen.add(own);
+      for (const value of own.values) values.add(value);
+    };
+    for (const { requirements } of this.types) add(requirements);
+    for (const requirements of this.#offeringSets) add(requirements);
+    return values;
   }
 
   /** The different daemon overheads of some types. */
@@ -177,13 +191,13 @@ export class Catalog {
 
   /** What a requirement set leaves. */
   view(set: SetId, mask: number): View {
-    const pair = set * 1_048_576 + mask;
-    let view = this.#viewOf.get(pair);
-    if (!view) {
-      view = this.#findView(this.#space.get(set), mask);
-      this.#viewOf.set(pair, view);
+    let id = this.#viewOf.get(set, mask);
+    if (id === absent) {
+      id = this.#allViews.length;
+      this.#allViews.push(this.#findView(this.#space.get(set), mask));
+      this.#viewOf.add(set, mask, id);
     }
-    return view;
+    return this.#allViews[id]!;
   }
 
   // Sets that differ only in keys which no type knows share a view.

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Structures to small numbers: equal plain values get the same id, without building a text of them. A value is walked as a
 // path through a trie whose edges are (state, token).
+import { absent, PairTable } from './pair-table.ts';
 
 /** Gives equal JSON values equal ids. Absent and undefined are the same; the order of keys matters (a different order only costs sharing). */
 export class Interner {
   readonly #tokens = new Map<unknown, number>();
-  readonly #edges = new Map<number, number>();
+  readonly #edges = new PairTable(1024);
   #states = 1;
 
   /** The state after `state` when `token` (a string, number, boolean or null) comes next. Start with 0. */
@@ -20,12 +21,10 @@ export class Interner {
 
   /** Like `step` with a number that is not a token: an id of another interner, a length. */
   join(state: number, id: number): number {
-    // Two numbers below 2^26 in one double.
-    const edge = state * 67_108_864 + id;
-    let next = this.#edges.get(edge);
-    if (next === undefined) {
+    let next = this.#edges.get(state, id);
+    if (next === absent) {
       next = this.#states++;
-      this.#edges.set(edge, next);
+      this.#edges.add(state, id, next);
     }
     return next;
   }
@@ -50,19 +49,21 @@ export class Interner {
 
 /** Numbers sparse ids densely, in the order of first sight. */
 export class Numbering {
-  readonly #dense = new Map<number, number>();
+  #dense = new Int32Array(1024).fill(-1);
+  #size = 0;
 
-  /** The dense id, and whether it was seen for the first time (then it equals the former size). */
+  /** The dense id; a new one equals the former size. */
   of(sparse: number): number {
-    let id = this.#dense.get(sparse);
-    if (id === undefined) {
-      id = this.#dense.size;
-      this.#dense.set(sparse, id);
+    if (sparse >= this.#dense.length) {
+      const larger = new Int32Array(Math.max(sparse + 1, this.#dense.length * 2)).fill(-1);
+      larger.set(this.#dense);
+      this.#dense = larger;
+    }
+    let id = this.#dense[sparse]!;
+    if (id < 0) {
+      id = this.#size++;
+      this.#dense[sparse] = id;
     }
     return id;
-  }
-
-  get size(): number {
-    return this.#dense.size;
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requirement sets as numbers. A pass meets few distinct sets and combines them over and over: each set is interned once,
 // each combination is computed once, and the packing loop only compares integers.
+import { absent, PairTable } from './pair-table.ts';
 import { compatible, impossibleKey, mergeRequirements, type Requirement, type Requirements } from './requirements.ts';
 
 /** The id of an interned set. */
@@ -9,13 +10,10 @@ export type SetId = number;
 /** The two cannot hold together. */
 export const incompatible = -1;
 
-/** What pairs of ids map to: two numbers below 2^26 in one double. */
-const pairBase = 67_108_864;
-
 export class RequirementSpace {
   readonly #sets: Requirements[] = [];
   readonly #ids = new Map<string, SetId>();
-  readonly #combined: Map<number, SetId>[] = [];
+  readonly #combined: PairTable[] = [];
 
   /** The empty set: asks for nothing. */
   readonly empty: SetId = this.intern(new Map());
@@ -51,14 +49,13 @@ export class RequirementSpace {
     if (asked === this.empty || given === asked) return given;
     let memo = this.#combined[memoOf];
     if (!memo) {
-      memo = new Map();
+      memo = new PairTable();
       this.#combined[memoOf] = memo;
     }
-    const pair = given * pairBase + asked;
-    let result = memo.get(pair);
-    if (result === undefined) {
+    let result = memo.get(given, asked);
+    if (result === absent) {
       result = this.#merge(this.#sets[given]!, this.#sets[asked]!, mayBeUndefined);
-      memo.set(pair, result);
+      memo.add(given, asked, result);
     }
     return result;
   }

@@ -5,10 +5,11 @@ import { type Batch, readPods } from './batch.ts';
 import type { Constraints } from './constraints.ts';
 import { type Daemon, daemonWishes, overheadOf, readDaemons } from './daemons.ts';
 import type { Taint } from './objects.ts';
+import { absent, PairTable } from './pair-table.ts';
 import { hostnameKey, type PodClass, PodClasses } from './pod-class.ts';
 import type { ObjectError, Problem } from './problem.ts';
-import { RequirementSpace, type SetId } from './requirement-space.ts';
-import { Requirement, type Requirements, requirementsOfLabels } from './requirements.ts';
+import { RequirementSpace } from './requirement-space.ts';
+import { type Requirements, requirementsOfLabels } from './requirements.ts';
 import { leavingNodes, type StateNode, stateNodes } from './state-nodes.ts';
 import { preferNoSchedule } from './taints.ts';
 import { Dialects, readTemplates, type Template } from './templates.ts';
@@ -159,16 +160,16 @@ class Compiler {
   }
 
   #distinctClasses(): { pairs: { constraints: Constraints; labelClass: number }[]; ofPod: Int32Array } {
-    const { batch } = { batch: this.#batch };
-    const ids = new Map<number, number>();
+    const batch = this.#batch;
+    const ids = new PairTable();
     const pairs: { constraints: Constraints; labelClass: number }[] = [];
     const ofPod = new Int32Array(batch.pods.length);
     for (let i = 0; i < ofPod.length; i++) {
-      const pair = batch.constraintsOf[i]! * 67_108_864 + batch.labelsOf[i]!;
-      let id = ids.get(pair);
-      if (id === undefined) {
+      const [a, b] = [batch.constraintsOf[i]!, batch.labelsOf[i]!];
+      let id = ids.get(a, b);
+      if (id === absent) {
         id = pairs.length;
-        ids.set(pair, id);
+        ids.add(a, b, id);
         pairs.push({ constraints: batch.constraints[batch.constraintsOf[i]!]!.value, labelClass: batch.labelsOf[i]! });
       }
       ofPod[i] = id;
@@ -372,30 +373,7 @@ function dead(available: ReadonlyMap<string, bigint>): boolean {
 /** The values of a label that nodes of a template can have. */
 function domainsProvided(template: Template, key: string, space: RequirementSpace): Set<string> {
   const pool = space.get(template.requirements).get(key);
-  const provided = new Set<string>();
-  const add = (requirement: Requirement | undefined): void => {
-    if (!requirement || requirement.complement) return;
-    for (const value of requirement.values) if (pool === undefined || pool.has(value)) provided.add(value);
-  };
-  if (pool && !pool.complement) add(pool);
-  const { catalog } = template;
-  if (!catalog.keys.has(key)) return provided;
-  const seen = new Set<string>();
-  for (const { requirements } of catalog.types) {
-    const own = requirements.get(key);
-    if (!own || seen.has(own.signature)) continue;
-    seen.add(own.signature);
-    add(own);
-  }
-  for (let row = 0; row < catalog.typeOf.length; row++)
-    for (const { requirements } of catalog.offeringsOf(row)) {
-      const own = requirements.get(key);
-      if (own && !seen.has(own.signature)) {
-        seen.add(own.signature);
-        add(own);
-      }
-    }
+  const provided = new Set<string>(pool && !pool.complement ? pool.values : []);
+  for (const value of template.catalog.valuesOf(key)) if (!pool || pool.has(value)) provided.add(value);
   return provided;
 }
-
-export type { SetId };

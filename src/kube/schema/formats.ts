@@ -7,10 +7,11 @@ import { parseDurationNanos, parseTime, TimeError } from '../time.ts';
 
 type Check = (text: string) => boolean;
 
-const matching = (pattern: string): Check => {
-  const regexp = compileRegexp(pattern);
-  return (text) => regexp.test(text);
-};
+// Compiled when first used: most formats never are.
+const matching =
+  (pattern: string): Check =>
+  (text) =>
+    compileRegexp(pattern).test(text);
 const hex = (version: string, variant: string): Check =>
   matching(`(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?${version}-?${variant}-?[0-9a-f]{12}$`);
 const shortName = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';

@@ -10,4 +10,4 @@ export {
   formatFieldErrors,
 } from './field-error.ts';
 export type { JsonSchema, ValidationRule } from './json-schema.ts';
-export { StructuralSchema } from './structural-schema.ts';
+export { SchemaError, StructuralSchema } from './structural-schema.ts';

@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { deepFreeze } from '../../base/freeze.ts';
-import { fieldErrorBody, fieldErrorReason, type JsonSchema, StructuralSchema } from './index.ts';
+import { fieldErrorBody, fieldErrorReason, type JsonSchema, SchemaError, StructuralSchema } from './index.ts';
 
 interface Row {
   spec: Record<string, unknown>;
@@ -77,6 +77,13 @@ describe('a schema', () => {
     expect(plain.validate({})).toEqual([{ field: 'constructor', type: 'Required', value: '', detail: '' }]);
     const open = new StructuralSchema({ type: 'object', 'x-kubernetes-preserve-unknown-fields': true });
     expect(JSON.stringify(open.default(open.prune(value).value))).toBe(JSON.stringify(value));
+  });
+
+  test('refuses what is nested too deeply with an error of its own', () => {
+    const open = new StructuralSchema({ type: 'object', 'x-kubernetes-preserve-unknown-fields': true });
+    const deep = JSON.parse(`${'{"a":'.repeat(200_000)}1${'}'.repeat(200_000)}`) as unknown;
+    expect(() => open.prune(deep)).toThrow(SchemaError);
+    expect(() => open.default(deep)).toThrow(SchemaError);
   });
 
   test('keeps what embedded resources carry', () => {

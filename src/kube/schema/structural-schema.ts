@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The schema of a custom resource at work: defaults, pruning and validation as the API server does them.
 
+import { KarpenterError } from '../../base/errors.ts';
 import type { FieldError, FieldErrorType } from './field-error.ts';
 import type { JsonSchema } from './json-schema.ts';
 import { SchemaNode } from './schema-node.ts';
@@ -20,6 +21,13 @@ const blocking: ReadonlySet<FieldErrorType> = new Set([
 const notChecked =
   'some validation rules were not checked because the object was invalid; correct the existing errors to complete validation';
 
+/** A value that cannot be worked on at all: it is nested deeper than the stack allows. */
+export class SchemaError extends KarpenterError {
+  constructor(message: string) {
+    super('KRP_SCHEMA', message);
+  }
+}
+
 /** A structural schema, compiled once. Never changes the values it is given. */
 export class StructuralSchema {
   /** What is wrong with the schema itself: patterns and rules that do not compile. */
@@ -34,13 +42,13 @@ export class StructuralSchema {
 
   /** A copy with the defaults of the schema. */
   default(value: unknown): unknown {
-    return defaulted(this.#root, value);
+    return guarded(() => defaulted(this.#root, value));
   }
 
   /** A copy without unknown fields, and their paths (`spec.foo[0].bar`). `apiVersion`, `kind` and `metadata` are always known. */
   prune(value: unknown): { value: unknown; unknown: string[] } {
     const unknown: string[] = [];
-    return { value: pruned(this.#root, value, true, '', unknown), unknown };
+    return { value: guarded(() => pruned(this.#root, value, true, '', unknown)), unknown };
   }
 
   /**
@@ -48,6 +56,10 @@ export class StructuralSchema {
    * did not change is not reported.
    */
   validate(value: unknown, oldValue?: unknown): FieldError[] {
+    return guarded(() => this.#validate(value, oldValue));
+  }
+
+  #validate(value: unknown, oldValue: unknown): FieldError[] {
     const errors: FieldError[] = [];
     const report = (error: FieldError): void => {
       errors.push(error);
@@ -63,5 +75,14 @@ export class StructuralSchema {
       validateRules(this.#root, value, oldValue, '', report);
     }
     return errors;
+  }
+}
+
+function guarded<T>(run: () => T): T {
+  try {
+    return run();
+  } catch (error) {
+    if (error instanceof RangeError) throw new SchemaError('the value is nested too deeply');
+    throw error;
   }
 }

@@ -36,7 +36,7 @@ function affinityCheck(pod: PodInfo, state: ClusterState): (node: NodeInfo) => b
     domains.every((values) => values.size === 0) && pod.affinity.every((term) => matchesPod(term, pod, state));
   return (node) =>
     pod.affinity.every((term, i) => {
-      const value = node.node!.metadata.labels?.[term.topologyKey];
+      const value = node.labels[term.topologyKey];
       return value !== undefined && (first || domains[i]!.has(value));
     });
 }
@@ -66,7 +66,7 @@ export function matchesPod(term: AffinityTerm, pod: PodInfo, state: ClusterState
 function valuesOf(key: string, nodes: Iterable<NodeInfo>): Set<string> {
   const values = new Set<string>();
   for (const node of nodes) {
-    const value = node.node?.metadata.labels?.[key];
+    const value = node.labels[key];
     if (value !== undefined) values.add(value);
   }
   return values;
@@ -81,7 +81,7 @@ function addValues(domains: Map<string, Set<string>>, key: string, nodes: Iterab
 
 function isIn(domains: Domains, node: NodeInfo): boolean {
   for (const [key, values] of domains) {
-    const value = node.node!.metadata.labels?.[key];
+    const value = node.labels[key];
     if (value !== undefined && values.has(value)) return true;
   }
   return false;

@@ -5,7 +5,7 @@ import { type NodeCheck, type Rejection, rejection } from './filter.ts';
 import type { NodeInfo } from './node-info.ts';
 import { matchesNodeSelection, pinnedNodes, selectsNodes } from './node-selector.ts';
 import type { PodInfo } from './pod-info.ts';
-import { blockingEffects, tolerates, untoleratedTaint } from './tolerations.ts';
+import { tolerates, toleratesAll } from './tolerations.ts';
 
 const cordoned = rejection('NodeUnschedulable', false, 'node(s) were unschedulable');
 const unschedulableTaint = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };
@@ -13,13 +13,14 @@ const unschedulableTaint = { key: 'node.kubernetes.io/unschedulable', effect: 'N
 /** Cordoned nodes, unless the pod tolerates that. */
 export function nodeUnschedulable(pod: PodInfo): NodeCheck | undefined {
   if (pod.tolerations.some((t) => tolerates(t, unschedulableTaint))) return undefined;
-  return (node) => (node.node!.spec?.unschedulable ? cordoned : undefined);
+  return (node) => (node.unschedulable ? cordoned : undefined);
 }
 
 const tainted = rejection('TaintToleration', false, 'node(s) had untolerated taint(s)');
 
 export function taintToleration(pod: PodInfo): NodeCheck {
-  return (node) => (untoleratedTaint(node.node!.spec?.taints, pod.tolerations, blockingEffects) ? tainted : undefined);
+  return (node) =>
+    node.blockingTaints.length > 0 && !toleratesAll(pod.tolerations, node.blockingTaints) ? tainted : undefined;
 }
 
 const unselected = rejection('NodeAffinity', false, "node(s) didn't match Pod's node affinity/selector");

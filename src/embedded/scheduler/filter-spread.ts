@@ -5,7 +5,7 @@ import { type NodeCheck, rejection } from './filter.ts';
 import type { NodeInfo } from './node-info.ts';
 import { matchesNodeSelection } from './node-selector.ts';
 import type { PodInfo, SpreadConstraint } from './pod-info.ts';
-import { blockingEffects, untoleratedTaint } from './tolerations.ts';
+import { toleratesAll } from './tolerations.ts';
 
 const skewed = rejection('PodTopologySpread', true, "node(s) didn't match pod topology spread constraints");
 const unlabelled = rejection(
@@ -30,7 +30,7 @@ export function podTopologySpread(pod: PodInfo, state: ClusterState): NodeCheck 
   });
   return (node) => {
     for (const { constraint, domains, least, self } of rules) {
-      const domain = node.node!.metadata.labels?.[constraint.topologyKey];
+      const domain = node.labels[constraint.topologyKey];
       if (domain === undefined) return unlabelled;
       // No domain at all counts as an endless minimum upstream: nothing is ever too skewed then.
       if (domains.size > 0 && (domains.get(domain) ?? 0) + self - least > constraint.maxSkew) return skewed;
@@ -52,7 +52,7 @@ export function countByDomain(
   const counts = spreadCounts(pod, constraint, state);
   const domains = new Map<string, number>();
   for (const node of state.nodes()) {
-    const domain = node.node!.metadata.labels?.[constraint.topologyKey];
+    const domain = node.labels[constraint.topologyKey];
     if (domain === undefined || !eligible(node) || !takesPart(pod, constraint, node)) continue;
     domains.set(domain, (domains.get(domain) ?? 0) + (counts.get(node) ?? 0));
   }
@@ -73,10 +73,9 @@ export function spreadCounts(
 export function takesPart(pod: PodInfo, constraint: SpreadConstraint, node: NodeInfo): boolean {
   if (constraint.honorAffinity && !matchesNodeSelection(pod.pod.spec!, node.node!)) return false;
   if (!constraint.honorTaints) return true;
-  return untoleratedTaint(node.node!.spec?.taints, pod.tolerations, blockingEffects) === undefined;
+  return toleratesAll(pod.tolerations, node.blockingTaints);
 }
 
 export function hasLabels(node: NodeInfo, keys: readonly string[]): boolean {
-  const labels = node.node!.metadata.labels;
-  return keys.every((key) => labels?.[key] !== undefined);
+  return keys.every((key) => node.labels[key] !== undefined);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A node and what is placed on it, with the sums kept up to date.
-import type { Node } from '../../kube/kinds.ts';
+import type { Node, Taint } from '../../kube/kinds.ts';
 import type { HostPort, PodInfo } from './pod-info.ts';
 import { Resources } from './resources.ts';
 
@@ -8,6 +8,12 @@ import { Resources } from './resources.ts';
 export class NodeInfo {
   readonly name: string;
   node: Node | undefined;
+  /** Copies of what is asked of every node for every pod: reading them through the object costs more than the check. */
+  labels: Readonly<Record<string, string>> = {};
+  unschedulable = false;
+  /** Taints that keep pods out, and those that only put them off. */
+  blockingTaints: readonly Taint[] = [];
+  softTaints: readonly Taint[] = [];
   allocatable: Resources = new Resources();
   readonly requested: Resources = new Resources();
   /** As requested, with a default weight for containers that request nothing: the basis of scores. */
@@ -21,6 +27,11 @@ export class NodeInfo {
 
   setNode(node: Node | undefined): void {
     this.node = node;
+    this.labels = node?.metadata.labels ?? {};
+    this.unschedulable = node?.spec?.unschedulable ?? false;
+    const taints = node?.spec?.taints ?? [];
+    this.blockingTaints = taints.filter((taint) => taint.effect === 'NoSchedule' || taint.effect === 'NoExecute');
+    this.softTaints = taints.filter((taint) => taint.effect === 'PreferNoSchedule');
     this.allocatable = Resources.of(node?.status?.allocatable as Record<string, string> | undefined);
   }
 

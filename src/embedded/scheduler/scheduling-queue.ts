@@ -34,6 +34,8 @@ export class SchedulingQueue {
   readonly #onReady: () => void;
   readonly #entries = new Map<string, Entry>();
   readonly #active = new Heap<Entry>(before);
+  /** Those that wait for a change, apart: most changes come while thousands are ready. */
+  readonly #waiting = new Set<Entry>();
   #order = 0;
   /** Counts changes, so that one that happens while a pod is being tried is not lost. */
   #moves = 0;
@@ -81,6 +83,7 @@ export class SchedulingQueue {
     if (!entry) return;
     this.#entries.delete(uid);
     this.#active.remove(entry);
+    this.#waiting.delete(entry);
     entry.timer?.cancel();
   }
 
@@ -103,14 +106,15 @@ export class SchedulingQueue {
     if (!entry || entry.state !== 'waiting') return;
     entry.rejectedBy = rejectedBy;
     if (rejectedBy.size === 0 || movesBefore !== this.#moves) return this.#retry(entry);
+    this.#waiting.add(entry);
     entry.timer = this.#clock.after(longestWaitMs, () => this.#retry(entry));
   }
 
   /** Something changed that concerns these filters: gives the pods they rejected, and that `worthIt`, another try. */
   move(filters: readonly FilterName[], worthIt: (pod: PodInfo) => boolean = () => true): void {
     this.#moves++;
-    for (const entry of this.#entries.values()) {
-      if (entry.state !== 'waiting' || !filters.some((filter) => entry.rejectedBy.has(filter))) continue;
+    for (const entry of this.#waiting) {
+      if (!filters.some((filter) => entry.rejectedBy.has(filter))) continue;
       if (worthIt(entry.pod)) this.#retry(entry);
     }
   }
@@ -118,9 +122,7 @@ export class SchedulingQueue {
   /** As `move`, for every waiting pod that `worthIt`. */
   moveAll(worthIt: (pod: PodInfo) => boolean): void {
     this.#moves++;
-    for (const entry of this.#entries.values()) {
-      if (entry.state === 'waiting' && worthIt(entry.pod)) this.#retry(entry);
-    }
+    for (const entry of this.#waiting) if (worthIt(entry.pod)) this.#retry(entry);
   }
 
   /** Forgets every pod and its timers. */
@@ -144,6 +146,7 @@ export class SchedulingQueue {
   }
 
   #retry(entry: Entry): void {
+    this.#waiting.delete(entry);
     entry.timer?.cancel();
     entry.timer = undefined;
     const backoff = Math.min(longestBackoffMs, firstBackoffMs * 2 ** Math.max(0, entry.attempts - 1));

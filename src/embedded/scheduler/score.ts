@@ -6,7 +6,7 @@ import { countByDomain, hasLabels, spreadCounts } from './filter-spread.ts';
 import type { NodeInfo } from './node-info.ts';
 import { matchesTerm } from './node-selector.ts';
 import type { PodInfo, SpreadConstraint } from './pod-info.ts';
-import { tolerates, untoleratedTaint } from './tolerations.ts';
+import { tolerates } from './tolerations.ts';
 
 const highest = 100;
 
@@ -59,12 +59,10 @@ function evenness(cpu: number, memory: number, allocatable: { cpu: number; memor
 
 /** Fewer PreferNoSchedule taints against the pod are better. */
 function taintScores(pod: PodInfo, feasible: readonly NodeInfo[]): number[] | undefined {
-  const counts = feasible.map((node) => {
-    const taints = node.node!.spec?.taints;
-    if (!untoleratedTaint(taints, pod.tolerations, ['PreferNoSchedule'])) return 0;
-    return taints!.filter((t) => t.effect === 'PreferNoSchedule' && !pod.tolerations.some((x) => tolerates(x, t)))
-      .length;
-  });
+  if (feasible.every((node) => node.softTaints.length === 0)) return undefined;
+  const counts = feasible.map(
+    (node) => node.softTaints.filter((taint) => !pod.tolerations.some((t) => tolerates(t, taint))).length,
+  );
   const most = Math.max(...counts);
   return most === 0 ? undefined : counts.map((count) => highest - Math.trunc((highest * count) / most));
 }
@@ -108,7 +106,7 @@ function spreadScores(pod: PodInfo, state: ClusterState, feasible: readonly Node
     const perNode = spreadCounts(pod, constraint, state);
     const present = new Set<string>();
     for (const node of feasible) {
-      const value = node.node!.metadata.labels?.[constraint.topologyKey];
+      const value = node.labels[constraint.topologyKey];
       if (value !== undefined && eligible(node)) present.add(value);
     }
     const onHost = constraint.topologyKey === hostname;
@@ -124,7 +122,7 @@ function spreadScores(pod: PodInfo, state: ClusterState, feasible: readonly Node
     if (!eligible(node)) return undefined;
     let score = 0;
     for (const { constraint, perNode, domains, weight } of parts) {
-      const value = node.node!.metadata.labels?.[constraint.topologyKey];
+      const value = node.labels[constraint.topologyKey];
       if (value === undefined) continue;
       const count = domains ? (domains.get(value) ?? 0) : (perNode.get(node) ?? 0);
       score += count * weight + (constraint.maxSkew - 1);
@@ -147,7 +145,7 @@ function podAffinityScores(pod: PodInfo, state: ClusterState, feasible: readonly
     const values = byLabel.get(key) ?? new Map<string, number>();
     byLabel.set(key, values);
     for (const [node, count] of perNode) {
-      const value = node.node?.metadata.labels?.[key];
+      const value = node.labels[key];
       if (value !== undefined) values.set(value, (values.get(value) ?? 0) + count * weight);
     }
   };
@@ -162,7 +160,7 @@ function podAffinityScores(pod: PodInfo, state: ClusterState, feasible: readonly
   const sums = feasible.map((node) => {
     let sum = 0;
     for (const [key, values] of byLabel) {
-      const value = node.node!.metadata.labels?.[key];
+      const value = node.labels[key];
       if (value !== undefined) sum += values.get(value) ?? 0;
     }
     return sum;

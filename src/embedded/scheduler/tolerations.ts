@@ -21,3 +21,8 @@ export function untoleratedTaint(
 
 /** The effects that keep a pod from being placed. */
 export const blockingEffects = ['NoSchedule', 'NoExecute'] as const;
+
+/** Whether every taint given is covered. */
+export function toleratesAll(tolerations: readonly Toleration[], taints: readonly Taint[]): boolean {
+  return taints.every((taint) => tolerations.some((toleration) => tolerates(toleration, taint)));
+}

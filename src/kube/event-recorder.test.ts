@@ -175,6 +175,22 @@ describe('EventRecorder', () => {
     expect(stored().length).toBe(1);
   });
 
+  test('an event whose receipt was lost is not written twice', async () => {
+    const { recorder, stored, api, clock } = setup();
+    const serve = api.answer;
+    api.answer = async (request) => {
+      await serve(request);
+      return new TransportError('broken', 'reset');
+    };
+    recorder.publish(blocked());
+    await settle();
+    api.answer = serve;
+    await clock.step(130_000);
+    recorder.publish(blocked());
+    await recorder.flush();
+    expect(stored()).toMatchObject([{ count: 2 }]);
+  });
+
   test('holds no more than it may, in the queue and in memory', async () => {
     const { recorder, api, clock, lines } = setup({ maxQueued: 5, maxRemembered: 50 });
     const serve = api.answer;

@@ -195,6 +195,20 @@ describe('Informer', () => {
     expect(world.lines.some((line) => line.includes('trying again'))).toBe(true);
   });
 
+  test('bad times are forgotten once it works again', async () => {
+    const world = setup();
+    const serve = world.api.answer;
+    world.api.answer = () => failure(500, 'InternalError');
+    await world.start();
+    await world.clock.step(600_000);
+    world.api.answer = serve;
+    await world.clock.step(60_000);
+    expect(world.api.watches.length).toBe(1);
+    world.api.breakWatches(new TransportError('broken', 'reset'));
+    await world.clock.step(1600);
+    expect(world.api.watches.length).toBe(1);
+  });
+
   test('a server that ends every watch at once is not hammered', async () => {
     const world = setup();
     let opened = 0;
@@ -249,6 +263,11 @@ describe('Informer', () => {
     world.api.watches.splice(0)[0]!.end();
     await world.clock.step(10_000);
     expect(world.events).toEqual(['+a', '-a (stale)']);
+    // It comes back as it was: only a list shows that.
+    world.api.answer = serve;
+    world.api.answerWatch = () => undefined;
+    await world.clock.step(10_000);
+    expect(world.events).toEqual(['+a', '-a (stale)', '+a']);
   });
 
   test('a kind that is not served is an error otherwise', async () => {

@@ -35,6 +35,19 @@ describe('TokenBucket', () => {
     expect(order).toEqual(['a', 'b', 'c']);
   });
 
+  test('a token that is there already belongs to who waits, not to who comes by', async () => {
+    const clock = new VirtualClock();
+    const bucket = new TokenBucket({ qps: 0.7, burst: 1, clock });
+    await bucket.take();
+    let served = false;
+    void bucket.take().then(() => (served = true));
+    // The token comes after 1428.6 ms, the timer for it fires at 1429.
+    await clock.step(1428.8);
+    expect([served, bucket.tryTake()]).toEqual([false, false]);
+    await clock.step(1);
+    expect(served).toBe(true);
+  });
+
   test('a waiter that gives up takes no token', async () => {
     const clock = new VirtualClock();
     const bucket = new TokenBucket({ qps: 1, burst: 1, clock });

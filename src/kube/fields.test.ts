@@ -11,6 +11,7 @@ describe('a field selector', () => {
   test.each([
     ['', true],
     [',', true],
+    ['=,!=', true],
     ['status.phase=Running', true],
     ['status.phase==Running,spec.nodeName=', true],
     ['status.phase!=Running', false],

@@ -26,7 +26,10 @@ export function parseFieldSelector(text: string): FieldSelector {
     const parts = /^(.*?)(!=|==|=)(.*)$/s.exec(term);
     if (parts === null) throw new SelectorError(`invalid selector: '${text}'; can't understand '${term}'`);
     const [, field = '', operator, value = ''] = parts;
-    requirements.push({ field, operator: operator === '!=' ? '!=' : '=', value: unescape(value) });
+    const unescaped = unescape(value);
+    // A term without a field and a value says nothing.
+    if (field === '' && unescaped === '') continue;
+    requirements.push({ field, operator: operator === '!=' ? '!=' : '=', value: unescaped });
   }
   return {
     requirements: Object.freeze(requirements),

@@ -92,6 +92,8 @@ describe('a duration', () => {
     ['1h-5m', 'time: unknown unit "h-" in duration "1h-5m"'],
     ['2562048h', 'time: invalid duration "2562048h"'],
     ['Never', 'time: invalid duration "Never"'],
+    ['9223372036854775809', 'time: invalid duration "9223372036854775809"'],
+    ['5µ', 'time: unknown unit "\\xc2\\xb5" in duration "5\\xc2\\xb5"'],
   ])('%j is refused', (text, message) => {
     expect(() => parseDuration(text)).toThrow(message);
   });

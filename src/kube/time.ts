@@ -95,7 +95,7 @@ const maxNanos = 2n ** 63n;
 
 /** Nanoseconds of a Go duration (`1h2m3.5s`, `-300ms`, `0`), exact. Throws TimeError with Go's message. */
 export function parseDurationNanos(text: string): bigint {
-  const invalid = (): TimeError => new TimeError(`time: invalid duration ${goQuote(text)}`, text);
+  const invalid = (): TimeError => new TimeError(`time: invalid duration ${quoteBytes(text)}`, text);
   const negative = text.startsWith('-');
   const body = negative || text.startsWith('+') ? text.slice(1) : text;
   if (body === '0') return 0n;
@@ -103,10 +103,8 @@ export function parseDurationNanos(text: string): bigint {
   const part = /([0-9]*)(?:\.([0-9]*))?([^0-9.]*)/y;
   let total = 0n;
   while (part.lastIndex < body.length) {
-    const match = part.exec(body);
-    if (match === null) throw invalid();
-    const [, whole = '', fraction = '', unit = ''] = match;
-    if (whole === '' && fraction === '') throw invalid();
+    const [whole, fraction, unit] = durationPart(part.exec(body));
+    if ((whole === '' && fraction === '') || BigInt(whole || '0') > maxNanos) throw invalid();
     const nanos = unitOf(unit, text);
     total += BigInt(whole || '0') * nanos + (BigInt(fraction || '0') * nanos) / 10n ** BigInt(fraction.length);
     if (total > maxNanos || (total === maxNanos && !negative)) throw invalid();
@@ -114,11 +112,24 @@ export function parseDurationNanos(text: string): bigint {
   return negative ? -total : total;
 }
 
+function durationPart(match: RegExpExecArray | null): [whole: string, fraction: string, unit: string] {
+  return [match?.[1] ?? '', match?.[2] ?? '', match?.[3] ?? ''];
+}
+
+/** How Go's duration parser quotes: what is not ASCII byte by byte. */
+function quoteBytes(text: string): string {
+  const escaped = Buffer.from(text)
+    .toString('latin1')
+    // oxlint-disable-next-line no-control-regex -- control characters are what is escaped
+    .replace(/[\u0000-\u001f\u007f-\u00ff]/g, (char) => `\\x${char.charCodeAt(0).toString(16).padStart(2, '0')}`);
+  return `"${escaped.replace(/["\\](?!x[0-9a-f]{2})/g, '\\$&')}"`;
+}
+
 function unitOf(unit: string, text: string): bigint {
   const nanos = unitNanos.get(unit);
   if (nanos !== undefined) return nanos;
-  const problem = unit === '' ? 'missing unit' : `unknown unit ${goQuote(unit)}`;
-  throw new TimeError(`time: ${problem} in duration ${goQuote(text)}`, text);
+  const problem = unit === '' ? 'missing unit' : `unknown unit ${quoteBytes(unit)}`;
+  throw new TimeError(`time: ${problem} in duration ${quoteBytes(text)}`, text);
 }
 
 /** Milliseconds of a Go duration; may have a fraction. Throws TimeError with Go's message. */

@@ -14,7 +14,6 @@ import type { Axis } from './axis.ts';
 import { Catalog, type CatalogOffering, type CatalogType, type CatalogVariant } from './catalog.ts';
 import { requirementProblem } from './constraints.ts';
 import { type Daemon, DaemonLoad } from './daemons.ts';
-import { Interner } from './interner.ts';
 import type { NodePool, RequirementSpec, Taint } from './objects.ts';
 import { type Amounts, addTo, amountsOf, amountsProblem, quantityProblem, subtractFrom } from './pod-resources.ts';
 import type { InstanceTypeSpec, LabelRules, ObjectError, OfferingSpec, Problem } from './problem.ts';
@@ -226,13 +225,20 @@ interface ReadType {
   readonly groups: readonly { readonly allocatable: Amounts; readonly offerings: readonly CatalogOffering[] }[];
 }
 
+/** Sets of requirements by the requirements they consist of, in order. */
+interface Shared {
+  readonly next: Map<Requirement, Shared>;
+  set: Requirements | undefined;
+}
+
 /** Reads the instance types of a pool. Requirements that are written alike are parsed once. */
 class TypeReader {
   readonly #pool: Requirements;
   readonly #labels: LabelSet;
   readonly #reservationKey: string | undefined;
-  readonly #walker = new Interner();
-  readonly #parsed = new Map<number, Requirements | string>();
+  /** By key and values. */
+  readonly #known = new Map<string, Map<string, Requirement>>();
+  readonly #shared: Shared = { next: new Map(), set: undefined };
 
   constructor(pool: Requirements, labelSet: LabelSet, reservationKey: string | undefined) {
     this.#pool = pool;
@@ -261,17 +267,49 @@ class TypeReader {
     }
   }
 
-  #parse(specs: readonly RequirementSpec[]): Requirements | string {
-    const id = this.#walker.walk(0, specs);
-    let parsed = this.#parsed.get(id);
-    if (parsed === undefined) {
-      const broken = specs.find((spec) => !Requirement.parse(spec));
-      parsed = broken
-        ? `requirement ${JSON.stringify(broken.key)} ${broken.operator} cannot be read`
-        : requirementsOf(specs, this.#labels);
-      this.#parsed.set(id, parsed);
+  /** Requirements by key; a sentence when one cannot be read. */
+  #parse(specs: readonly RequirementSpec[]): Map<string, Requirement> | string {
+    const all = new Map<string, Requirement>();
+    for (const spec of specs) {
+      const requirement = this.#requirement(spec);
+      if (!requirement) return `requirement ${JSON.stringify(spec.key)} ${spec.operator} cannot be read`;
+      const present = all.get(requirement.key);
+      all.set(requirement.key, present ? present.intersection(requirement) : requirement);
     }
-    return parsed;
+    return all;
+  }
+
+  #requirement(spec: RequirementSpec): Requirement | undefined {
+    if (spec.operator !== 'In' || !spec.values || spec.minValues !== undefined) return Requirement.parse(spec, this.#labels);
+    let known = this.#known.get(spec.key);
+    if (!known) {
+      known = new Map();
+      this.#known.set(spec.key, known);
+    }
+    const text = spec.values.length === 1 ? spec.values[0]! : spec.values.join();
+    let requirement = known.get(text);
+    if (!requirement) {
+      requirement = Requirement.parse(spec, this.#labels)!;
+      known.set(text, requirement);
+    }
+    return requirement;
+  }
+
+  /** Like `#parse`; offerings that are written alike get the same object. */
+  #parseShared(specs: readonly RequirementSpec[]): Requirements | string {
+    let at: Shared = this.#shared;
+    for (const spec of specs) {
+      const requirement = this.#requirement(spec);
+      if (!requirement) return `requirement ${JSON.stringify(spec.key)} ${spec.operator} cannot be read`;
+      let next = at.next.get(requirement);
+      if (!next) {
+        next = { next: new Map(), set: undefined };
+        at.next.set(requirement, next);
+      }
+      at = next;
+    }
+    at.set ??= this.#parse(specs) as Map<string, Requirement>;
+    return at.set;
   }
 
   #group(
@@ -281,7 +319,7 @@ class TypeReader {
   ): ReadType['groups'] | string {
     const groups = new Map<string, { allocatable: Amounts; offerings: CatalogOffering[] }>();
     for (const offering of offerings) {
-      const requirements = this.#parse(offering.requirements ?? []);
+      const requirements = this.#parseShared(offering.requirements ?? []);
       if (typeof requirements === 'string') return requirements;
       if (offering.available === false) continue;
       const { capacityOverride, overheadOverride } = offering;

@@ -48,6 +48,11 @@ export interface Launch {
   readonly reservation: string | undefined;
 }
 
+interface OpenLaunch extends Launch {
+  readonly typeSays: ReadonlyMap<string, Values>;
+  readonly offeringSays: ReadonlyMap<string, Values>;
+}
+
 /** A daemonset as it would come to a new node. */
 export interface Daemon {
   readonly name: string;
@@ -107,6 +112,8 @@ export class Pool {
   readonly #loose = new Set<string>();
   readonly #daemons: readonly Daemon[];
   readonly #daemonsByType = new Map<string, readonly Daemon[]>();
+  readonly #open = new Map<string, readonly OpenLaunch[]>();
+  readonly #narrowed = new Map<string, Map<string, Launch[]>>();
 
   constructor(problem: Problem, index: number, daemons: readonly Daemon[]) {
     const pool = problem.nodePools[index]!;
@@ -206,26 +213,51 @@ export class Pool {
 
   /** Every node that a launch under these requirements could bring about, of these types. */
   launches(requirements: readonly Expression[], typeNames: Iterable<string>, held: ReadonlySet<string>): Launch[] {
-    const claim = merged(requirements.map((e) => this.normal(e)));
+    // Claims come in few kinds: what one narrowed, the next one of its kind need not.
+    const kind = JSON.stringify([requirements, [...held]]);
+    let narrowed = this.#narrowed.get(kind);
+    if (!narrowed) {
+      narrowed = new Map();
+      this.#narrowed.set(kind, narrowed);
+    }
+    let claim: Map<string, Values> | undefined;
     const found: Launch[] = [];
     for (const name of typeNames) {
-      const type = this.types.get(name);
-      if (!type) continue;
-      for (const offering of type.offerings) {
-        if (offering.available === false) continue;
-        const launch = this.#launch(type, offering, claim);
-        if (launch && (launch.reservation === undefined || held.has(launch.reservation))) found.push(launch);
+      let ofType = narrowed.get(name);
+      if (!ofType) {
+        claim ??= merged(requirements.map((e) => this.normal(e)));
+        ofType = [];
+        for (const open of this.#openLaunches(name)) {
+          if (open.reservation !== undefined && !held.has(open.reservation)) continue;
+          const launch = this.#narrow(open, claim);
+          if (launch) ofType.push(launch);
+        }
+        narrowed.set(name, ofType);
       }
+      found.push(...ofType);
     }
     return found;
   }
 
-  #launch(type: InstanceTypeSpec, offering: OfferingSpec, claim: ReadonlyMap<string, Values>): Launch | undefined {
+  /** The launches of a type that the template allows, before any claim narrows them. */
+  #openLaunches(name: string): readonly OpenLaunch[] {
+    let found = this.#open.get(name);
+    if (found) return found;
+    const type = this.types.get(name);
+    found = (type?.offerings ?? [])
+      .filter((o) => o.available !== false)
+      .map((o) => this.#launch(type!, o))
+      .filter((l) => l !== undefined);
+    this.#open.set(name, found);
+    return found;
+  }
+
+  #launch(type: InstanceTypeSpec, offering: OfferingSpec): OpenLaunch | undefined {
     const typeSays = merged(type.requirements.map((e) => this.normal(e)));
     const offeringSays = merged(offering.requirements.map((e) => this.normal(e)));
     const labels = new Map<string, LabelState>();
-    for (const key of new Set([...this.template.keys(), ...typeSays.keys(), ...offeringSays.keys(), ...claim.keys()])) {
-      const state = this.#label(key, typeSays.get(key), offeringSays.get(key), claim.get(key));
+    for (const key of new Set([...this.template.keys(), ...typeSays.keys(), ...offeringSays.keys()])) {
+      const state = this.#label(key, typeSays.get(key), offeringSays.get(key), undefined);
       if (!state) return undefined;
       if (!state.values.isEmpty()) labels.set(key, state);
     }
@@ -233,15 +265,32 @@ export class Pool {
     labels.set(hostnameLabel, { values: Values.all, maybeAbsent: false });
     if (!labels.has(instanceTypeLabel)) labels.set(instanceTypeLabel, exactly(type.name));
     const reserved = labels.get(capacityTypeLabel)?.values.members()?.[0] === 'reserved';
-    const reservation =
-      reserved && this.reservationLabel ? offeringSays.get(this.reservationLabel)?.members()?.[0] : undefined;
+    const id = this.reservationLabel ? offeringSays.get(this.reservationLabel)?.members()?.[0] : undefined;
     return {
       type,
       labels,
       allocatable: allocatable(type, offering),
       price: offering.price,
-      reservation: reserved ? (reservation ?? '') : undefined,
+      reservation: reserved ? (id ?? '') : undefined,
+      typeSays,
+      offeringSays,
     };
+  }
+
+  /** The launch under a claim's requirements, or undefined when they exclude it. Shares what they do not change. */
+  #narrow(open: OpenLaunch, claim: ReadonlyMap<string, Values>): Launch | undefined {
+    let labels = open.labels;
+    for (const [key, wanted] of claim) {
+      const before = open.labels.get(key);
+      if (before && !before.maybeAbsent && before.values.isWithin(wanted) && !wanted.isEmpty()) continue;
+      if (key === hostnameLabel) continue;
+      const state = this.#label(key, open.typeSays.get(key), open.offeringSays.get(key), wanted);
+      if (!state) return undefined;
+      if (labels === open.labels) labels = new Map(open.labels);
+      if (state.values.isEmpty()) (labels as Map<string, LabelState>).delete(key);
+      else (labels as Map<string, LabelState>).set(key, state);
+    }
+    return labels === open.labels ? open : { ...open, labels };
   }
 
   /** The label on the node, or undefined when the launch contradicts itself. */

@@ -199,7 +199,8 @@ export class Volumes {
         );
       }
       const storage = claim.spec?.storageClassName ? this.#classes.get(claim.spec.storageClassName) : undefined;
-      return !storage || storage.volumeBindingMode === 'Immediate';
+      // Kubernetes' default is to bind at once.
+      return !storage || storage.volumeBindingMode !== 'WaitForFirstConsumer';
     });
   }
 

@@ -21,6 +21,8 @@ export function findMissed(
   spots: readonly (ClaimSpot | undefined)[],
 ): Missed[] {
   const found: Missed[] = [];
+  // A reservation narrows a claim when all is decided: what that frees, nobody could know on the way.
+  if (result.newNodeClaims.some((c) => (c.reservations?.length ?? 0) > 0)) return found;
   const pods = new Map(world.problem.pods.map((p) => [podKey(p), p]));
   const left = remainingLimits(world, result.newNodeClaims);
   for (const error of result.errors) {
@@ -66,6 +68,9 @@ function placeFor(
   }
   for (const pool of world.pools.values()) {
     const room = left.get(pool.name);
+    // A limit is reckoned with when a machine is planned, at the largest it may become: it may shrink later, and nobody
+    // need come back for what that frees.
+    if (room && claims.some((c) => c.nodePool === pool.name)) continue;
     const types = [...pool.types.values()].filter((t) => !room || excess(limitView(capacityOf(t)), room).length === 0);
     const fresh = narrow(
       world,
@@ -108,6 +113,7 @@ function narrow(
   const volumes = world.volumes.needsOf(pod).topology;
   const found: ClaimSpot[] = [];
   for (const term of pool.terms(pod.spec)) {
+    if (!term.every((e) => mayAskFor(pool, e))) continue;
     for (const volume of product(volumes)) {
       const base = [...requirements, ...term, ...volume.map((e) => pool.normal(e))];
       const launches = fittingLaunches(pool.launches(base, types, held), pool, requests, allPorts);
@@ -117,6 +123,13 @@ function narrow(
     }
   }
   return found;
+}
+
+/** Whether a pod may ask this pool for the label at all: its template names it, or its cloud knows it. */
+function mayAskFor(pool: Pool, e: Expression): boolean {
+  return (
+    e.operator === 'NotIn' || e.operator === 'DoesNotExist' || pool.template.has(e.key) || pool.wellKnown.has(e.key)
+  );
 }
 
 function product(volumes: readonly (readonly (readonly Expression[])[])[]): Expression[][] {

@@ -40,6 +40,11 @@ const essential = new Set([
   'memory',
   'nodeName',
   'claimName',
+  'labels',
+  'wellKnown',
+  'reservationId',
+  'volumeBindingMode',
+  'nodeSelectorTerms',
 ]); // prettier-ignore
 
 /** The smallest problem that `fails`, within `budget` attempts. `fails` must not throw. */
@@ -64,6 +69,9 @@ export function reduceProblem(problem: Problem, fails: (problem: Problem) => boo
     for (const path of [...paths(best, [])].sort((a, b) => a.length - b.length)) {
       const last = path.at(-1)!;
       if (typeof last === 'string' && essential.has(last)) continue;
+      // An offering is its place and its terms.
+      if (path.includes('offerings') && path.includes('requirements')) continue;
+      if (path[0] === 'labels' || path.includes('values')) continue;
       const taken = attempt((root) => remove(root, path));
       progress ||= taken;
       // The paths of a changed tree are not those of the old one.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the validator puts pods: nodes that exist, and claims as the set of nodes they may still become.
 import type { PodSpec, Taint } from '../objects.ts';
-import type { NewNodeClaim } from '../problem.ts';
+import type { InstanceTypeSpec } from '../problem.ts';
 import { type Amounts, add, excess } from './amounts.ts';
-import { heldReservations, type Launch, type Pool } from './catalogue.ts';
+import type { Launch, Pool } from './catalogue.ts';
 import type { ExistingNode } from './cluster.ts';
 import { type HostPort, hostnameLabel, lookup, nodeTerms, portsConflict, surelyMatches } from './pod-rules.ts';
 import type { Place } from './topology.ts';
@@ -136,21 +136,22 @@ export function fittingLaunches(
   requests: Amounts,
   ports: readonly HostPort[],
 ): Launch[] {
+  const verdicts = new Map<InstanceTypeSpec, Map<Amounts, boolean>>();
   return launches.filter((launch) => {
-    const daemons = pool.daemonsFor(launch.type);
-    if (excess(add(requests, ...daemons.map((d) => d.requests)), launch.allocatable).length > 0) return false;
-    return !daemons.some((d) => d.ports.some((a) => ports.some((b) => portsConflict(a, b))));
+    let known = verdicts.get(launch.type);
+    if (!known) {
+      known = new Map();
+      verdicts.set(launch.type, known);
+    }
+    let fits = known.get(launch.allocatable);
+    if (fits === undefined) {
+      const daemons = pool.daemonsFor(launch.type);
+      const total = daemons.length > 0 ? add(requests, ...daemons.map((d) => d.requests)) : requests;
+      fits =
+        excess(total, launch.allocatable).length === 0 &&
+        !daemons.some((d) => d.ports.some((a) => ports.some((b) => portsConflict(a, b))));
+      known.set(launch.allocatable, fits);
+    }
+    return fits;
   });
-}
-
-/** The spot of a claim in a result: every node it may become in which its pods fit. */
-export function claimSpot(
-  index: number,
-  claim: NewNodeClaim,
-  pool: Pool,
-  requests: Amounts,
-  ports: readonly HostPort[],
-): ClaimSpot {
-  const launches = pool.launches(claim.requirements, claim.instanceTypes, heldReservations(claim, pool));
-  return new ClaimSpot(`claim ${index}`, pool, fittingLaunches(launches, pool, requests, ports));
 }

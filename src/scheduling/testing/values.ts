@@ -16,6 +16,7 @@ export class Values {
   readonly listed: ReadonlySet<string>;
   readonly gte: number | undefined;
   readonly lte: number | undefined;
+  #members: readonly string[] | undefined;
 
   constructor(complement: boolean, listed: Iterable<string>, gte?: number, lte?: number) {
     this.complement = complement;
@@ -68,9 +69,10 @@ export class Values {
   }
 
   /** The members of a finite set, sorted; undefined when the set is not finite. */
-  members(): string[] | undefined {
+  members(): readonly string[] | undefined {
     if (this.complement) return undefined;
-    return [...this.listed].filter((v) => this.#inBounds(v)).sort();
+    this.#members ??= [...this.listed].filter((v) => this.#inBounds(v)).sort();
+    return this.#members;
   }
 
   isEmpty(): boolean {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cluster while the validator replays a result: it checks one pod on one spot at one moment, and places it.
-import type { Pod, TopologySpreadConstraint } from '../objects.ts';
+import type { Pod, Taint, TopologySpreadConstraint } from '../objects.ts';
 import type { Problem } from '../problem.ts';
 import { type Amounts, add, excess } from './amounts.ts';
 import { type Daemon, daemonsOf, merged, Pool } from './catalogue.ts';
@@ -176,9 +176,9 @@ export class World {
     const counts = (place: Place): 'yes' | 'no' | 'maybe' => {
       const spot = place as Spot;
       if (honourTaints) {
-        const untolerated = spot.taints.filter((t) => !tolerates(tolerations, t));
-        if (untolerated.some((t) => t.effect !== 'PreferNoSchedule')) return 'no';
-        if (untolerated.length > 0) return 'maybe';
+        // A soft taint keeps nobody out, so it does not count here either.
+        const keepsOut = (t: Taint) => t.effect !== 'PreferNoSchedule' && !tolerates(tolerations, t);
+        if (spot.taints.some(keepsOut)) return 'no';
       }
       if (!honourAffinity || (!nodeSelector && !required)) return 'yes';
       const terms = spot.terms(pod.spec);

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// How well pods are packed: on generated problems against upstream, and on real EC2 types and prices against a lower bound.
+import { SeededRandom } from '../src/base/random.ts';
+import type { Problem, SolveResult } from '../src/scheduling/problem.ts';
+import { solve } from '../src/scheduling/solve.ts';
+import { generateProblem } from '../src/scheduling/testing/generate.ts';
+import { podKey } from '../src/scheduling/testing/pod-rules.ts';
+import { validate } from '../src/scheduling/testing/validator.ts';
+import { awsPacking } from './aws.ts';
+import { lowerBound } from './lp-bound.ts';
+import { buildPeer, type PeerResult, runOurs, runPeer, runPeerBatch, withProblemFile } from './processes.ts';
+import { lowerIsBetter, type Progress, type Row, round } from './rows.ts';
+
+const count = 500;
+/** Rules whose violation means that a pod would not run where upstream put it. */
+const fatal = new Set([
+  'taint',
+  'node-affinity',
+  'host-port',
+  'volume-topology',
+  'volume-limit',
+  'resources',
+  'spread',
+  'affinity',
+  'anti-affinity',
+  'inverse-anti-affinity',
+  'limits',
+  'reservation',
+  'pool-requirements',
+  'min-values',
+]); // prettier-ignore
+
+export async function rows(progress: Progress): Promise<Row[]> {
+  const peer = buildPeer(progress);
+  return [...(await generated(peer, progress)), await aws(peer, progress)];
+}
+
+interface Case {
+  readonly seed: number;
+  problem: Problem;
+  upstream?: PeerResult;
+  /** Placements of upstream that the validator rejected, over all rounds. */
+  rejected: number;
+  /** Upstream placed every pod that is left, and none of it is wrong. */
+  settled: boolean;
+}
+
+async function generated(peer: string, progress: Progress): Promise<Row[]> {
+  const cases: Case[] = Array.from({ length: count }, (_, i) => ({
+    seed: i + 1,
+    problem: generateProblem(new SeededRandom(i + 1), { workloads: 8, replicas: 12, types: 12 }),
+    rejected: 0,
+    settled: false,
+  }));
+  progress(`ours on ${count} problems`);
+  let violations = 0;
+  for (const c of cases) {
+    const found = validate(c.problem, solve(c.problem)).violations;
+    violations += found.length;
+    for (const v of found.slice(0, 2)) progress(`seed ${c.seed}: ${v.rule} ${v.pod ?? ''} ${v.detail}`);
+  }
+  await settle(peer, cases, progress);
+  return [
+    lowerIsBetter(
+      'packing/violations',
+      'violations',
+      violations,
+      sum(cases, (c) => c.rejected),
+      `${count} problems; upstream: placements that the validator rejects`,
+    ),
+    ...judge(cases, progress),
+  ];
+}
+
+/**
+ * Takes out of each problem the pods that upstream cannot place or places wrongly, until it places all that are left
+ * without a fault: then both programs have the same work, and prices can be compared.
+ */
+async function settle(peer: string, cases: readonly Case[], progress: Progress): Promise<void> {
+  for (let round = 1; round <= 6; round++) {
+    const open = cases.filter((c) => !c.settled);
+    if (open.length === 0) return;
+    progress(`upstream, round ${round}: ${open.length} problems`);
+    const results = await runPeerBatch(
+      peer,
+      open.map((c) => c.problem),
+    );
+    open.forEach((c, i) => {
+      const result = results[i]!;
+      c.upstream = result;
+      const wrong = rejectedPods(c.problem, result);
+      c.rejected += wrong.size;
+      for (const e of result.errors) wrong.add(e.pod);
+      c.settled = wrong.size === 0 && !result.failure;
+      if (!c.settled) c.problem = { ...c.problem, pods: c.problem.pods.filter((p) => !wrong.has(podKey(p))) };
+    });
+  }
+}
+
+function rejectedPods(problem: Problem, result: PeerResult): Set<string> {
+  const wrong = new Set<string>();
+  for (const v of validate(problem, result).violations) {
+    if (!fatal.has(v.rule)) continue;
+    if (v.pod !== undefined) wrong.add(v.pod);
+    const claim = /^claim (\d+) /.exec(v.detail)?.[1];
+    for (const p of claim === undefined ? [] : (result.newNodeClaims[Number(claim)]?.pods ?? [])) wrong.add(p);
+    // A limit is broken by the claims that came last.
+    const pool = v.rule === 'limits' ? v.detail.split(':')[0] : undefined;
+    for (const p of result.newNodeClaims.findLast((c) => c.nodePool === pool)?.pods ?? []) wrong.add(p);
+  }
+  return wrong;
+}
+
+function priceOf(result: Pick<SolveResult, 'newNodeClaims'>): number {
+  return sum(result.newNodeClaims, (c) => c.price);
+}
+
+function judge(cases: readonly Case[], progress: Progress): Row[] {
+  const usable = cases.filter((c) => c.settled);
+  let missed = 0;
+  let oursTotal = 0;
+  let upstreamTotal = 0;
+  let worst = 0;
+  let worstSeed = 0;
+  let above = 0;
+  for (const c of usable) {
+    const ours = solve(c.problem);
+    if (ours.errors.length > 0) {
+      missed += ours.errors.length;
+      progress(
+        `seed ${c.seed}: ${ours.errors.length} pods that upstream places: ${ours.errors[0]!.pod} ${ours.errors[0]!.reason}`,
+      );
+      continue;
+    }
+    const mine = priceOf(ours);
+    const theirs = priceOf(c.upstream!);
+    oursTotal += mine;
+    upstreamTotal += theirs;
+    const ratio = theirs === 0 ? (mine === 0 ? 1 : 2) : mine / theirs;
+    if (ratio > 1.01) {
+      above++;
+      progress(`seed ${c.seed}: ${round(mine)} against upstream's ${round(theirs)}`);
+    }
+    if (ratio > worst) [worst, worstSeed] = [ratio, c.seed];
+  }
+  const compared = `${usable.length} of ${cases.length} problems`;
+  return [
+    lowerIsBetter('packing/missed', 'pods', missed, 0, `pods that upstream places and ours does not; ${compared}`),
+    lowerIsBetter('packing/price', '$/h', oursTotal, upstreamTotal, `sum over ${compared}`),
+    lowerIsBetter(
+      'packing/price-worst',
+      "× upstream's",
+      worst,
+      1,
+      `seed ${worstSeed}; ${above} problems more than 1 % above upstream`,
+    ),
+  ];
+}
+
+async function aws(peer: string, progress: Progress): Promise<Row> {
+  const problem = awsPacking(10_000);
+  progress('10,000 pods on EC2: the bound');
+  const { price: bound, columns } = await lowerBound(problem);
+  return withProblemFile(problem, async (file) => {
+    progress('10,000 pods on EC2: ours');
+    const ours = await runOurs([file], 1, true);
+    progress('10,000 pods on EC2: upstream');
+    const theirs = await runPeer(peer, file);
+    const price = priceOf(theirs);
+    return lowerIsBetter(
+      'packing/aws-10000-vs-bound',
+      '× bound',
+      ours.price / bound,
+      price / bound,
+      `bound ${round(bound)} $/h (${columns} kinds of machine), ours ${round(ours.price)} on ${ours.nodes} nodes, upstream ${round(price)} on ${theirs.stats.nodes}; unplaced ${ours.errors} / ${theirs.errors.length}; violations ${ours.violations}; ${round(ours.coldMs)} / ${round(theirs.stats.durationMs)} ms`,
+    );
+  });
+}
+
+function sum<T>(list: readonly T[], of: (item: T) => number): number {
+  return list.reduce((total, item) => total + of(item), 0);
+}

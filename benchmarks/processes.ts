@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// The two programs that benchmarks compare, each in a process of its own, on the same problem file.
+import { execFileSync, spawn } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Problem, SolveResult } from '../src/scheduling/problem.ts';
+import type { Progress } from './rows.ts';
+
+/** Where built tools live: `KARPENTER_TOOLS`, or a folder in the user's cache. */
+export function toolsFolder(): string {
+  const cache = process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache');
+  return process.env['KARPENTER_TOOLS'] || join(cache, 'karpenter-ts');
+}
+
+const peerSources = fileURLToPath(new URL('./peer', import.meta.url));
+
+/** The peer program, built when it is missing or older than its sources. Needs Go. */
+export function buildPeer(progress: Progress): string {
+  const binary = join(toolsFolder(), 'bin', 'scheduler-peer');
+  const newest = Math.max(...readdirSync(peerSources).map((f) => statSync(join(peerSources, f)).mtimeMs));
+  if (existsSync(binary) && statSync(binary).mtimeMs >= newest) return binary;
+  progress("building upstream's scheduler (go build; some minutes when nothing is cached)");
+  mkdirSync(join(toolsFolder(), 'bin'), { recursive: true });
+  try {
+    execFileSync('go', ['build', '-o', binary, '.'], { cwd: peerSources, stdio: ['ignore', 'ignore', 'inherit'] });
+  } catch (error) {
+    throw new Error('the peer could not be built: it needs Go and the module proxy', { cause: error });
+  }
+  return binary;
+}
+
+/** Runs a program to its end and returns what it printed. */
+function run(command: string, args: readonly string[], input?: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'] });
+    const out: Buffer[] = [];
+    const err: Buffer[] = [];
+    child.stdout!.on('data', (chunk: Buffer) => out.push(chunk));
+    child.stderr!.on('data', (chunk: Buffer) => err.push(chunk));
+    child.on('error', reject);
+    child.on('close', (code) => {
+      if (code === 0) resolve(Buffer.concat(out).toString());
+      else reject(new Error(`${command} ended with ${code}: ${Buffer.concat(err).toString().slice(0, 2000)}`));
+    });
+    if (input !== undefined) child.stdin!.end(input);
+  });
+}
+
+/** What upstream answers. `placements` only when its order was asked for. */
+export interface PeerResult extends Omit<SolveResult, 'stats' | 'objectErrors'> {
+  readonly failure?: string;
+  readonly stats: {
+    readonly durationMs: number;
+    readonly solveMs: number;
+    readonly warmMs?: readonly number[];
+    readonly pods: number;
+    readonly nodes: number;
+  };
+}
+
+/** Upstream on one problem file, in a fresh process. */
+export async function runPeer(binary: string, file: string, repeat = 1): Promise<PeerResult> {
+  const result = JSON.parse(await run(binary, ['-repeat', String(repeat), file])) as PeerResult;
+  if (result.failure) throw new Error(`upstream failed: ${result.failure}`);
+  return result;
+}
+
+/** Upstream on many problems in one process, with the order of its placements. */
+export async function runPeerBatch(binary: string, problems: readonly Problem[]): Promise<PeerResult[]> {
+  const lines = problems.map((p) => JSON.stringify(p)).join('\n');
+  const out = await run(binary, ['-batch', '-order'], lines);
+  return out
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as PeerResult)
+    .map((r) => ({ ...r, placements: r.placements ?? [], errors: r.errors ?? [] }));
+}
+
+/** What one process of ours measured. */
+export interface OursResult {
+  readonly coldMs: number;
+  readonly warmMs: readonly number[];
+  readonly nodes: number;
+  readonly scheduled: number;
+  readonly errors: number;
+  readonly price: number;
+  /** Broken rules by the independent validator; undefined when not asked for. */
+  readonly violations?: number;
+  readonly peakMegabytes: number;
+}
+
+const ours = fileURLToPath(new URL('./solve-once.ts', import.meta.url));
+
+/** Ours in a fresh process: the first solve is cold, `repeat - 1` more are warm. */
+export async function runOurs(args: readonly string[], repeat = 1, judge = false): Promise<OursResult> {
+  const flags = ['--repeat', String(repeat), ...(judge ? ['--judge'] : [])];
+  return JSON.parse(await run(process.execPath, ['--max-old-space-size=8192', ours, ...flags, ...args])) as OursResult;
+}
+
+/** Calls `use` with a file that holds the problem; the file is gone afterwards. */
+export async function withProblemFile<T>(problem: Problem, use: (file: string) => Promise<T>): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), 'karpenter-bench-'));
+  try {
+    const file = join(folder, 'problem.json');
+    writeFileSync(file, JSON.stringify(problem));
+    return await use(file);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}

@@ -51,6 +51,8 @@ export function fakePodController(plane: ControlPlane, options: FakePodOptions):
 class FakePods {
   readonly #plane: ControlPlane;
   readonly #options: FakePodOptions;
+  /** When pods were first seen on their node, by the monotonic clock: times in the API are whole seconds. */
+  readonly #seen = new Map<string, number>();
 
   constructor(plane: ControlPlane, options: FakePodOptions) {
     this.#plane = plane;
@@ -59,7 +61,10 @@ class FakePods {
       added: (pod) => {
         if (pod.status?.podIP && !pod.spec.hostNetwork) options.addresses.note(pod.metadata.uid!, pod.status.podIP);
       },
-      deleted: (pod) => options.addresses.release(pod.metadata.uid!),
+      deleted: (pod) => {
+        options.addresses.release(pod.metadata.uid!);
+        this.#seen.delete(pod.metadata.uid!);
+      },
     });
   }
 
@@ -74,6 +79,7 @@ class FakePods {
     const hostIP = node.status?.addresses?.find((address) => address.type === 'InternalIP')?.address ?? '';
     const context: StatusContext = { now: this.#plane.clock.now(), hostIP, podIP: '' };
     if (!pod.status?.startTime) {
+      this.#seen.set(pod.metadata.uid!, this.#plane.clock.monotonic());
       await this.#write(pod, creatingStatus(pod, context));
       return { requeueAfterMs: this.#options.startMs };
     }
@@ -82,9 +88,13 @@ class FakePods {
   }
 
   async #start(pod: Pod, context: StatusContext): Promise<Result | void> {
-    const wait = parseTime(pod.status!.startTime!) + this.#options.startMs - context.now;
-    // Times on the wire are whole seconds: never wait longer than a whole start.
-    if (wait > 0 && this.#options.startMs >= 1000) return { requeueAfterMs: Math.min(wait, this.#options.startMs) };
+    const uid = pod.metadata.uid!;
+    const now = this.#plane.clock.monotonic();
+    const seen = this.#seen.get(uid) ?? now;
+    this.#seen.set(uid, seen);
+    const wait = seen + this.#options.startMs - now;
+    if (wait > 0) return { requeueAfterMs: wait };
+    this.#seen.delete(uid);
     const podIP = pod.spec.hostNetwork ? context.hostIP : this.#options.addresses.assign(pod.metadata.uid!, 'pod');
     await this.#write(pod, runningStatus(pod, { ...context, podIP }));
     for (const container of pod.spec.containers) {

@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pod as the scheduler thinks of it: everything that is asked again and again, worked out once.
-import type { Pod, PodAffinityTerm, Toleration, TopologySpreadConstraint } from '../../kube/kinds.ts';
+import type {
+  Affinity,
+  Pod,
+  PodAffinityTerm,
+  Toleration,
+  TopologySpreadConstraint,
+  WeightedPodAffinityTerm,
+} from '../../kube/kinds.ts';
 import { compileLabelSelector, type LabelSelector, type Labels, nothing, type Selector } from '../../kube/labels.ts';
 import { keyOf } from '../../kube/object.ts';
 import { parseTime } from '../../kube/time.ts';
@@ -64,8 +71,6 @@ export function podInfo(pod: Pod): PodInfo {
   const spec = pod.spec!;
   const labels = pod.metadata.labels ?? {};
   const namespace = pod.metadata.namespace ?? 'default';
-  const { podAffinity, podAntiAffinity } = spec.affinity ?? {};
-  const term = (t: PodAffinityTerm, weight = 0): AffinityTerm => affinityTerm(t, weight, namespace, labels);
   return {
     pod,
     key: keyOf(pod),
@@ -79,15 +84,7 @@ export function podInfo(pod: Pod): PodInfo {
     requests: podRequests(spec),
     weights: podWeights(spec),
     tolerations: spec.tolerations ?? none,
-    affinity: podAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.map((t) => term(t)) ?? none,
-    antiAffinity: podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.map((t) => term(t)) ?? none,
-    preferredAffinity:
-      podAffinity?.preferredDuringSchedulingIgnoredDuringExecution?.map((p) => term(p.podAffinityTerm, p.weight)) ??
-      none,
-    preferredAntiAffinity:
-      podAntiAffinity?.preferredDuringSchedulingIgnoredDuringExecution?.map((p) =>
-        term(p.podAffinityTerm, -p.weight),
-      ) ?? none,
+    ...affinityTerms(spec.affinity, namespace, labels),
     spread: spec.topologySpreadConstraints?.map((constraint) => spreadConstraint(constraint, labels)) ?? none,
     hostPorts: hostPorts(pod),
     claims: claimsOf(pod),
@@ -95,6 +92,22 @@ export function podInfo(pod: Pod): PodInfo {
 }
 
 const none: readonly never[] = [];
+
+type AffinityTerms = Pick<PodInfo, 'affinity' | 'antiAffinity' | 'preferredAffinity' | 'preferredAntiAffinity'>;
+
+function affinityTerms(affinity: Affinity | undefined, namespace: string, labels: Labels): AffinityTerms {
+  const { podAffinity, podAntiAffinity } = affinity ?? {};
+  const term = (t: PodAffinityTerm, weight: number): AffinityTerm => affinityTerm(t, weight, namespace, labels);
+  const required = (terms: readonly PodAffinityTerm[] = none) => terms.map((t) => term(t, 0));
+  const preferred = (sign: 1 | -1, terms: readonly WeightedPodAffinityTerm[] = none) =>
+    terms.map((t) => term(t.podAffinityTerm, sign * t.weight));
+  return {
+    affinity: required(podAffinity?.requiredDuringSchedulingIgnoredDuringExecution),
+    antiAffinity: required(podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution),
+    preferredAffinity: preferred(1, podAffinity?.preferredDuringSchedulingIgnoredDuringExecution),
+    preferredAntiAffinity: preferred(-1, podAntiAffinity?.preferredDuringSchedulingIgnoredDuringExecution),
+  };
+}
 
 function compile(selector: LabelSelector | undefined): Selector {
   try {

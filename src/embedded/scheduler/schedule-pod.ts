@@ -46,7 +46,8 @@ export function schedulePod(
   rotation: Rotation = { next: 0 },
 ): Decision {
   const nodes = state.nodes();
-  if (nodes.length === 0) return { message: 'no nodes available to schedule pods', filters: new Set() };
+  // It waits for a node, whichever.
+  if (nodes.length === 0) return { message: 'no nodes available to schedule pods', filters: new Set(['NodeName']) };
   const checks: NodeCheck[] = [];
   for (const filter of filters) {
     const prepared = filter(pod, state);

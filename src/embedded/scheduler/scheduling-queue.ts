@@ -127,7 +127,7 @@ export class SchedulingQueue {
 
   /** Forgets every pod and its timers. */
   close(): void {
-    for (const uid of [...this.#entries.keys()]) this.remove(uid);
+    for (const uid of this.#entries.keys()) this.remove(uid);
   }
 
   #enter(pod: PodInfo): Entry {

@@ -2,10 +2,12 @@
 // What every controller of the embedded control plane is given: a client, shared informers, time, chance and a voice.
 import type { Clock } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';
+import { isNotFound } from '../../kube/api-error.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { EventRecorder } from '../../kube/event-recorder.ts';
 import { Informer } from '../../kube/informer.ts';
 import type { KubeObject, ResourceType } from '../../kube/object.ts';
+import type { Reconciler } from '../../runtime/controller.ts';
 import type { Logger } from '../../runtime/logging.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 
@@ -100,4 +102,21 @@ export class SharedInformers {
   async stopped(): Promise<void> {
     await Promise.all([...this.#informers.values()].map((informer) => informer.stopped()));
   }
+}
+
+/**
+ * A reconciler for which something that has vanished under its hands is no failure: it looks again, and the cache will
+ * have caught up.
+ */
+export function vanishingIsFine(reconciler: Reconciler): Reconciler {
+  return {
+    reconcile: async (key, signal, context) => {
+      try {
+        return await reconciler.reconcile(key, signal, context);
+      } catch (error) {
+        if (!isNotFound(error)) throw error;
+        return { requeue: true };
+      }
+    },
+  };
 }

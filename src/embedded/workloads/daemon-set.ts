@@ -8,7 +8,7 @@ import { Controller, type Result } from '../../runtime/controller.ts';
 import { matchesNodeSelection, pinnedNodes } from '../scheduler/node-selector.ts';
 import { blockingEffects, untoleratedTaint } from '../scheduler/tolerations.ts';
 import { inGrowingBatches } from './batches.ts';
-import type { ControlPlane } from './context.ts';
+import { type ControlPlane, vanishingIsFine } from './context.ts';
 import { Expectations } from './expectations.ts';
 import { scaled } from './int-or-percent.ts';
 import { OwnerIndex } from './owner-index.ts';
@@ -27,7 +27,13 @@ export function daemonSetController(plane: ControlPlane): Controller {
       .of(type)
       .list()
       .map((set) => `${set.metadata.namespace}/${set.metadata.name}`);
-  return new Controller({ ...plane, name: 'daemonset', kind: type.kind, reconciler, maxConcurrent: 2 })
+  return new Controller({
+    ...plane,
+    name: 'daemonset',
+    kind: type.kind,
+    reconciler: vanishingIsFine(reconciler),
+    maxConcurrent: 2,
+  })
     .watch(plane.informers.of(type))
     .watch(plane.informers.of(kinds.Pod), {
       keys: (pod) => {

@@ -7,7 +7,7 @@ import { compileLabelSelector, type LabelSelector } from '../../kube/labels.ts';
 import { formatTime, parseTime } from '../../kube/time.ts';
 import { Controller, type Result } from '../../runtime/controller.ts';
 import { withCondition } from './conditions.ts';
-import type { ControlPlane } from './context.ts';
+import { type ControlPlane, vanishingIsFine } from './context.ts';
 import { scaled } from './int-or-percent.ts';
 import { controllerOf } from './ownership.ts';
 import { isPodActive, isPodReady } from './pods.ts';
@@ -28,7 +28,7 @@ export function disruptionBudgetController(plane: ControlPlane): Controller {
     ...plane,
     name: 'disruption',
     kind: 'PodDisruptionBudget',
-    reconciler: new DisruptionBudgets(plane),
+    reconciler: vanishingIsFine(new DisruptionBudgets(plane)),
     maxConcurrent: 5,
   });
   const sized = { keys: (owner: { metadata: { namespace?: string } }) => inNamespace(owner.metadata.namespace) };

@@ -3,16 +3,16 @@
 import { deepEqual } from '../../base/freeze.ts';
 import { ignoreNotFound } from '../../kube/api-error.ts';
 import { type Job, kinds, type Pod } from '../../kube/kinds.ts';
-import { formatTime, parseTime } from '../../kube/time.ts';
+import { parseTime } from '../../kube/time.ts';
 import { Controller, type Result } from '../../runtime/controller.ts';
 import { inGrowingBatches } from './batches.ts';
-import { findCondition, withCondition } from './conditions.ts';
-import type { ControlPlane } from './context.ts';
+import { type ControlPlane, vanishingIsFine } from './context.ts';
 import { Expectations } from './expectations.ts';
+import { type JobProgress, jobStatus, parseIndexes, verdictOf, wantedActive } from './job-status.ts';
 import { OwnerIndex } from './owner-index.ts';
 import { controllerOf, ownerKey } from './ownership.ts';
 import { createPod, deletePod, isNamespaceLeaving, podFromTemplate } from './pod-factory.ts';
-import { byDeletionOrder, isPodActive, isPodReady } from './pods.ts';
+import { byDeletionOrder, isPodActive } from './pods.ts';
 
 const firstBackoffMs = 10_000;
 const longestBackoffMs = 10 * 60_000;
@@ -22,7 +22,13 @@ const trackingFinalizer = 'batch.kubernetes.io/job-tracking';
 
 export function jobController(plane: ControlPlane): Controller {
   const { Job: type } = kinds;
-  return new Controller({ ...plane, name: 'job', kind: type.kind, reconciler: new Jobs(plane), maxConcurrent: 5 })
+  return new Controller({
+    ...plane,
+    name: 'job',
+    kind: type.kind,
+    reconciler: vanishingIsFine(new Jobs(plane)),
+    maxConcurrent: 5,
+  })
     .watch(plane.informers.of(type))
     .watch(plane.informers.of(kinds.Pod), {
       keys: (pod) => {
@@ -32,9 +38,6 @@ export function jobController(plane: ControlPlane): Controller {
     });
 }
 
-type JobStatus = NonNullable<Job['status']>;
-type Verdict = { readonly type: 'Complete' | 'Failed'; readonly reason: string; readonly message: string };
-
 function isIndexed(job: Job): boolean {
   return job.spec.completionMode === 'Indexed';
 }
@@ -42,37 +45,6 @@ function isIndexed(job: Job): boolean {
 function indexOf(pod: Pod): number | undefined {
   const text = pod.metadata.annotations?.[indexAnnotation];
   return text === undefined ? undefined : Number(text);
-}
-
-/** Whether a Job is over, and how; undefined while it goes on. */
-export function verdictOf(
-  job: Job,
-  succeeded: number,
-  failed: number,
-  active: number,
-  now: number,
-): Verdict | undefined {
-  const { backoffLimit = 6, activeDeadlineSeconds, completions } = job.spec;
-  if (failed > backoffLimit) {
-    return { type: 'Failed', reason: 'BackoffLimitExceeded', message: 'Job has reached the specified backoff limit' };
-  }
-  const started = job.status?.startTime ? parseTime(job.status.startTime) : now;
-  if (activeDeadlineSeconds !== undefined && now - started >= activeDeadlineSeconds * 1000) {
-    return { type: 'Failed', reason: 'DeadlineExceeded', message: 'Job was active longer than specified deadline' };
-  }
-  // Without a number of completions, the first success ends the work once the others have ended.
-  const done = completions === undefined ? succeeded > 0 && active === 0 : succeeded >= completions;
-  return done
-    ? { type: 'Complete', reason: 'CompletionsReached', message: 'Reached expected number of succeeded pods' }
-    : undefined;
-}
-
-/** How many pods should run now. */
-export function wantedActive(job: Job, succeeded: number, active: number): number {
-  const { parallelism = 1, completions } = job.spec;
-  if (job.spec.suspend) return 0;
-  if (completions === undefined) return succeeded > 0 ? Math.min(active, parallelism) : parallelism;
-  return Math.min(parallelism, completions - succeeded);
 }
 
 class Jobs {
@@ -202,52 +174,11 @@ class Jobs {
     }
   }
 
-  async #writeStatus(
-    job: Job,
-    seen: {
-      succeeded: { count: number; indexes: Set<number> };
-      failed: number;
-      active: readonly Pod[];
-      verdict: Verdict | undefined;
-      now: number;
-    },
-  ): Promise<void> {
-    const { verdict, now } = seen;
-    const time = formatTime(now);
-    let conditions = job.status?.conditions;
-    if (verdict) {
-      const announced = verdict.type === 'Complete' ? 'SuccessCriteriaMet' : 'FailureTarget';
-      for (const type of [announced, verdict.type]) {
-        const { reason, message } = verdict;
-        const times = { lastProbeTime: time, lastTransitionTime: time };
-        conditions = withCondition(conditions, { type, status: 'True', reason, message, ...times });
-      }
-    }
-    if (job.spec.suspend !== undefined && (job.spec.suspend || findCondition(conditions, 'Suspended'))) {
-      conditions = withCondition(conditions, {
-        type: 'Suspended',
-        status: job.spec.suspend ? 'True' : 'False',
-        reason: job.spec.suspend ? 'JobSuspended' : 'JobResumed',
-        message: job.spec.suspend ? 'Job suspended' : 'Job resumed',
-        lastProbeTime: time,
-        lastTransitionTime: time,
-      });
-    }
-    const startTime = job.status?.startTime ?? (job.spec.suspend ? undefined : time);
-    const status: JobStatus = {
-      ...(startTime ? { startTime } : {}),
-      ...(verdict?.type === 'Complete' ? { completionTime: time } : {}),
-      ...(seen.active.length > 0 ? { active: seen.active.length } : {}),
-      ...(seen.succeeded.count > 0 ? { succeeded: seen.succeeded.count } : {}),
-      ...(seen.failed > 0 ? { failed: seen.failed } : {}),
-      ...(seen.succeeded.indexes.size > 0 ? { completedIndexes: formatIndexes(seen.succeeded.indexes) } : {}),
-      ...(conditions ? { conditions } : {}),
-      uncountedTerminatedPods: {},
-      ready: seen.active.filter(isPodReady).length,
-      terminating: 0,
-    };
+  async #writeStatus(job: Job, seen: JobProgress): Promise<void> {
+    const status = jobStatus(job, seen);
     if (deepEqual(status, job.status)) return;
     await this.#plane.client.resource(kinds.Job).updateStatus({ ...job, status });
+    const { verdict } = seen;
     if (verdict?.type === 'Complete') this.#plane.events.normal(job, 'Completed', 'Job completed');
     else if (verdict) this.#plane.events.warning(job, verdict.reason, verdict.message);
   }
@@ -303,30 +234,4 @@ function freeIndexes(job: Job, active: readonly Pod[], completed: ReadonlySet<nu
   return Array.from({ length: job.spec.completions ?? 0 }, (_, i) => i).filter(
     (index) => !taken.has(index) && !completed.has(index),
   );
-}
-
-/** `0-2,5` as numbers. */
-export function parseIndexes(text: string): Set<number> {
-  const indexes = new Set<number>();
-  for (const part of text.split(',').filter(Boolean)) {
-    const [first, last = first] = part.split('-').map(Number) as [number, number?];
-    for (let index = first; index <= (last ?? first); index++) indexes.add(index);
-  }
-  return indexes;
-}
-
-/** Numbers as `0-2,5`; two in a row are `0,1`. */
-export function formatIndexes(indexes: ReadonlySet<number>): string {
-  const sorted = [...indexes].sort((a, b) => a - b);
-  const runs: [number, number][] = [];
-  for (const index of sorted) {
-    const run = runs.at(-1);
-    if (run && run[1] === index - 1) run[1] = index;
-    else runs.push([index, index]);
-  }
-  return runs
-    .map(([first, last]) =>
-      first === last ? `${first}` : last === first + 1 ? `${first},${last}` : `${first}-${last}`,
-    )
-    .join(',');
 }

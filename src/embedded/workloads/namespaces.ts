@@ -7,14 +7,20 @@ import type { KubeObject, ResourceType } from '../../kube/object.ts';
 import { formatTime } from '../../kube/time.ts';
 import { Controller, type Result } from '../../runtime/controller.ts';
 import { withCondition } from './conditions.ts';
-import type { ControlPlane } from './context.ts';
+import { type ControlPlane, vanishingIsFine } from './context.ts';
 
 /** Pods and finalizers take their time: how often a namespace that is not empty yet is looked at. */
 const recheckMs = 1000;
 
 export function namespaceController(plane: ControlPlane, certificateAuthority: string): Controller {
   const reconciler = new Namespaces(plane, certificateAuthority);
-  return new Controller({ ...plane, name: 'namespace', kind: 'Namespace', reconciler, maxConcurrent: 5 })
+  return new Controller({
+    ...plane,
+    name: 'namespace',
+    kind: 'Namespace',
+    reconciler: vanishingIsFine(reconciler),
+    maxConcurrent: 5,
+  })
     .watch(plane.informers.of(kinds.Namespace))
     .watch(plane.informers.of(kinds.ServiceAccount), {
       keys: (account) => [account.metadata.namespace!],

@@ -5,7 +5,7 @@ import { ignoreNotFound } from '../../kube/api-error.ts';
 import { kinds, type Lease, type Node, type NodeCondition, type Taint } from '../../kube/kinds.ts';
 import { formatTime } from '../../kube/time.ts';
 import { Controller, type Result } from '../../runtime/controller.ts';
-import type { ControlPlane } from './context.ts';
+import { type ControlPlane, vanishingIsFine } from './context.ts';
 
 /** Silence after which a node is unknown; longer for one that has never spoken. */
 const silenceMs = 50_000;
@@ -18,9 +18,13 @@ export interface NodeLifecycleOptions {
 
 export function nodeLifecycleController(plane: ControlPlane, options: NodeLifecycleOptions): Controller {
   const reconciler = new NodeLifecycle(plane, options);
-  return new Controller({ ...plane, name: 'node-lifecycle', kind: 'Node', reconciler, maxConcurrent: 10 }).watch(
-    plane.informers.of(kinds.Node),
-  );
+  return new Controller({
+    ...plane,
+    name: 'node-lifecycle',
+    kind: 'Node',
+    reconciler: vanishingIsFine(reconciler),
+    maxConcurrent: 10,
+  }).watch(plane.informers.of(kinds.Node));
 }
 
 interface ConditionTaint {

@@ -8,7 +8,7 @@ import { formatTime } from '../../kube/time.ts';
 import { Controller, type Result } from '../../runtime/controller.ts';
 import { inGrowingBatches } from './batches.ts';
 import { withCondition, withoutCondition } from './conditions.ts';
-import type { ControlPlane } from './context.ts';
+import { type ControlPlane, vanishingIsFine } from './context.ts';
 import { Expectations } from './expectations.ts';
 import { OwnerIndex } from './owner-index.ts';
 import { claimOwned, controllerOf, ownerKey } from './ownership.ts';
@@ -21,7 +21,13 @@ const burst = 500;
 export function replicaSetController(plane: ControlPlane): Controller {
   const reconciler = new ReplicaSets(plane);
   const { ReplicaSet: type } = kinds;
-  return new Controller({ ...plane, name: 'replicaset', kind: type.kind, reconciler, maxConcurrent: 10 })
+  return new Controller({
+    ...plane,
+    name: 'replicaset',
+    kind: type.kind,
+    reconciler: vanishingIsFine(reconciler),
+    maxConcurrent: 10,
+  })
     .watch(plane.informers.of(type))
     .watch(plane.informers.of(kinds.Pod), { keys: (pod) => reconciler.ownersOf(pod) });
 }

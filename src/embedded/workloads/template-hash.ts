@@ -10,7 +10,7 @@ export function templateHash(template: unknown, collisions = 0): string {
   for (const byte of new TextEncoder().encode(canonical(template) + (collisions > 0 ? `#${collisions}` : ''))) {
     hash = Math.imul(hash ^ byte, 0x01000193) >>> 0;
   }
-  return [...String(hash)].map((digit) => alphabet[digit.charCodeAt(0) % alphabet.length]).join('');
+  return Array.from(String(hash), (digit) => alphabet[digit.charCodeAt(0) % alphabet.length]).join('');
 }
 
 function canonical(value: unknown): string {

@@ -4,7 +4,7 @@ import { ignoreNotFound, isAlreadyExists } from '../../kube/api-error.ts';
 import { kinds, type PersistentVolume, type PersistentVolumeClaim, type StorageClass } from '../../kube/kinds.ts';
 import { Controller, type Result } from '../../runtime/controller.ts';
 import { isMatch } from '../scheduler/filter-volumes.ts';
-import type { ControlPlane } from './context.ts';
+import { type ControlPlane, vanishingIsFine } from './context.ts';
 
 /** Set by the scheduler on a claim that waits for its first consumer. */
 export const selectedNodeAnnotation = 'volume.kubernetes.io/selected-node';
@@ -20,7 +20,12 @@ export function volumeBinder(plane: ControlPlane): Controller {
       .map((claim) => `${claim.metadata.namespace}/${claim.metadata.name}`);
   const reconciler = new VolumeBinder(plane);
   return (
-    new Controller({ ...plane, name: 'persistentvolume-binder', kind: claims.kind, reconciler })
+    new Controller({
+      ...plane,
+      name: 'persistentvolume-binder',
+      kind: claims.kind,
+      reconciler: vanishingIsFine(reconciler),
+    })
       .watch(plane.informers.of(claims))
       // A key without a namespace is a volume's.
       .watch(plane.informers.of(volumes), { keys: (volume) => [volume.metadata.name!, ...open()] })

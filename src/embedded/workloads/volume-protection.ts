@@ -4,7 +4,7 @@ import { ignoreNotFound } from '../../kube/api-error.ts';
 import { kinds, type Pod } from '../../kube/kinds.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { Controller } from '../../runtime/controller.ts';
-import type { ControlPlane } from './context.ts';
+import { type ControlPlane, vanishingIsFine } from './context.ts';
 
 const claimFinalizer = 'kubernetes.io/pvc-protection';
 const volumeFinalizer = 'kubernetes.io/pv-protection';
@@ -15,7 +15,11 @@ export function volumeProtection(plane: ControlPlane): Controller {
   const pods = plane.informers.of(kinds.Pod);
   pods.addIndex('claim', claimsOf);
   const isLeaving = (object: KubeObject): boolean => object.metadata.deletionTimestamp !== undefined;
-  return new Controller({ ...plane, name: 'volume-protection', reconciler: new VolumeProtection(plane) })
+  return new Controller({
+    ...plane,
+    name: 'volume-protection',
+    reconciler: vanishingIsFine(new VolumeProtection(plane)),
+  })
     .watch(plane.informers.of(claims), {
       when: isLeaving,
       keys: (claim) => [

@@ -6,7 +6,7 @@ import { type Deployment, type DeploymentStatus, kinds, type Pod, type ReplicaSe
 import { compileLabelSelector, type LabelSelector } from '../../../kube/labels.ts';
 import { Controller, type Result } from '../../../runtime/controller.ts';
 import { findCondition, withCondition } from '../conditions.ts';
-import type { ControlPlane } from '../context.ts';
+import { type ControlPlane, vanishingIsFine } from '../context.ts';
 import { OwnerIndex } from '../owner-index.ts';
 import { claimOwned, ownerKey } from '../ownership.ts';
 import { isNamespaceLeaving } from '../pod-factory.ts';
@@ -37,7 +37,13 @@ const { Deployment: deployments, ReplicaSet: replicaSets } = kinds;
 export function deploymentController(plane: ControlPlane): Controller {
   const reconciler = new Deployments(plane);
   return (
-    new Controller({ ...plane, name: 'deployment', kind: deployments.kind, reconciler, maxConcurrent: 10 })
+    new Controller({
+      ...plane,
+      name: 'deployment',
+      kind: deployments.kind,
+      reconciler: vanishingIsFine(reconciler),
+      maxConcurrent: 10,
+    })
       .watch(plane.informers.of(deployments))
       .watch(plane.informers.of(replicaSets), { keys: (set) => reconciler.ownersOf(set) })
       // A Recreate rollout waits for old pods to be gone.

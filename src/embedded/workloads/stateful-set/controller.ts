@@ -11,7 +11,7 @@ import {
 } from '../../../kube/kinds.ts';
 import { compileLabelSelector, type LabelSelector } from '../../../kube/labels.ts';
 import { Controller, type Result } from '../../../runtime/controller.ts';
-import type { ControlPlane } from '../context.ts';
+import { type ControlPlane, vanishingIsFine } from '../context.ts';
 import { OwnerIndex } from '../owner-index.ts';
 import { claimOwned, ownerKey } from '../ownership.ts';
 import { createPod, deletePod, isNamespaceLeaving } from '../pod-factory.ts';
@@ -22,7 +22,13 @@ import { claimName, nextAction, ordinalOf, statefulPod } from './ordinals.ts';
 export function statefulSetController(plane: ControlPlane): Controller {
   const reconciler = new StatefulSets(plane);
   const { StatefulSet: type } = kinds;
-  return new Controller({ ...plane, name: 'statefulset', kind: type.kind, reconciler, maxConcurrent: 5 })
+  return new Controller({
+    ...plane,
+    name: 'statefulset',
+    kind: type.kind,
+    reconciler: vanishingIsFine(reconciler),
+    maxConcurrent: 5,
+  })
     .watch(plane.informers.of(type))
     .watch(plane.informers.of(kinds.Pod), {
       keys: (pod) => {

@@ -20,6 +20,7 @@ import {
   mapKey,
   mapKeys,
   noSuchOverload,
+  typeName,
 } from './cel-values.ts';
 
 /** What one evaluation works on: variables by slot, and how many steps of loops it has left. */
@@ -119,7 +120,7 @@ export class CelCompiler {
       if (container instanceof CelOptional) return lookupOptional(container, field);
       const value = isMap(container) ? mapGet(container, field) : undefined;
       if (optional) return isMap(container) ? new CelOptional(value) : fail(noSuchOverload());
-      if (value === undefined) throw isMap(container) ? new CelError(`no such key: ${field}`) : noSuchOverload();
+      if (value === undefined) throw new CelError(`no such key: ${field}`);
       return value;
     };
   }
@@ -289,7 +290,7 @@ export class CelCompiler {
     return (frame) => {
       const container = range(frame);
       const isList = Array.isArray(container);
-      if (!isList && !isMap(container)) throw noSuchOverload();
+      if (!isList && !isMap(container)) throw new CelError(`got '${typeName(container)}', expected iterable type`);
       const items = isList ? (container as unknown[]) : mapKeys(container);
       return collect(items.length, (i) => {
         if (--frame.budget < 0) throw new CelError('operation cancelled: actual cost limit exceeded');

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From one type of CEL to another, with Go's words for what cannot be converted.
+// From one type of CEL to another, with cel-go's words for what cannot be converted.
 
 import {
   CelDouble,
@@ -41,7 +41,7 @@ export function toBool(value: unknown): boolean {
   if (typeof value !== 'string') throw noSuchOverload();
   if (['1', 't', 'T', 'true', 'TRUE', 'True'].includes(value)) return true;
   if (['0', 'f', 'F', 'false', 'FALSE', 'False'].includes(value)) return false;
-  throw new CelError(`strconv.ParseBool: parsing ${JSON.stringify(value)}: invalid syntax`);
+  throw notConvertible('bool');
 }
 
 export function toInt(value: unknown): number | bigint {
@@ -50,7 +50,7 @@ export function toInt(value: unknown): number | bigint {
   if (isDouble(value)) return int(truncated(toDouble(value), 'integer overflow'));
   if (value instanceof CelTimestamp) return int(floorDivide(value.nanos, 1_000_000_000n));
   if (value instanceof CelDuration) return int(value.nanos);
-  if (typeof value === 'string') return int(parseInteger(value, 'ParseInt', 64n));
+  if (typeof value === 'string') return int(parseInteger(value, true));
   throw noSuchOverload();
 }
 
@@ -64,22 +64,23 @@ function truncated(value: number, message: string): bigint {
   return BigInt(Math.trunc(value));
 }
 
-function parseInteger(text: string, parser: 'ParseInt' | 'ParseUint', bits: bigint): bigint {
-  const signed = parser === 'ParseInt';
-  if (!(signed ? /^[+-]?[0-9]+$/ : /^[0-9]+$/).test(text)) {
-    throw new CelError(`strconv.${parser}: parsing ${JSON.stringify(text)}: invalid syntax`);
-  }
+function parseInteger(text: string, signed: boolean): bigint {
+  const wanted = signed ? 'int' : 'uint';
+  if (!(signed ? /^[+-]?[0-9]{1,40}$/ : /^[0-9]{1,40}$/).test(text)) throw notConvertible(wanted);
   const value = BigInt(text.replace('+', ''));
-  const fits = signed ? BigInt.asIntN(Number(bits), value) === value : BigInt.asUintN(Number(bits), value) === value;
-  if (!fits) throw new CelError(`strconv.${parser}: parsing ${JSON.stringify(text)}: value out of range`);
+  if ((signed ? BigInt.asIntN(64, value) : BigInt.asUintN(64, value)) !== value) throw notConvertible(wanted);
   return value;
+}
+
+function notConvertible(to: string): CelError {
+  return new CelError(`type conversion error from 'string' to '${to}'`);
 }
 
 export function toUint(value: unknown): CelUint {
   if (value instanceof CelUint) return value;
   if (isInt(value)) return new CelUint(BigInt(value));
   if (isDouble(value)) return new CelUint(truncated(toDouble(value), 'unsigned integer overflow'));
-  if (typeof value === 'string') return new CelUint(parseInteger(value, 'ParseUint', 64n));
+  if (typeof value === 'string') return new CelUint(parseInteger(value, false));
   throw noSuchOverload();
 }
 
@@ -89,7 +90,7 @@ export function toDoubleValue(value: unknown): CelDouble {
   if (/^[+-]?inf(inity)?$/i.test(value)) return new CelDouble(value.startsWith('-') ? -Infinity : Infinity);
   if (/^nan$/i.test(value)) return new CelDouble(Number.NaN);
   if (!/^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$/.test(value)) {
-    throw new CelError(`strconv.ParseFloat: parsing ${JSON.stringify(value)}: invalid syntax`);
+    throw notConvertible('double');
   }
   return new CelDouble(Number(value));
 }
@@ -133,21 +134,21 @@ export function toBytes(value: unknown): Uint8Array {
 export function toTimestamp(value: unknown): CelTimestamp {
   if (value instanceof CelTimestamp) return value;
   if (isInt(value)) return new CelTimestamp(BigInt(value) * 1_000_000_000n);
-  return fromText(value, (text) => new CelTimestamp(parseTimeNanos(text)));
+  return fromText(value, 'google.protobuf.Timestamp', (text) => new CelTimestamp(parseTimeNanos(text)));
 }
 
 export function toDuration(value: unknown): CelDuration {
   if (value instanceof CelDuration) return value;
   if (isInt(value)) return new CelDuration(BigInt(value));
-  return fromText(value, (text) => new CelDuration(parseDurationNanos(text)));
+  return fromText(value, 'google.protobuf.Duration', (text) => new CelDuration(parseDurationNanos(text)));
 }
 
-function fromText<T>(value: unknown, parse: (text: string) => T): T {
+function fromText<T>(value: unknown, to: string, parse: (text: string) => T): T {
   if (typeof value !== 'string') throw noSuchOverload();
   try {
     return parse(value);
   } catch (error) {
-    if (error instanceof TimeError) throw new CelError(error.message);
+    if (error instanceof TimeError) throw notConvertible(to);
     throw error;
   }
 }

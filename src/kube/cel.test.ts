@@ -63,6 +63,9 @@ describe('an expression', () => {
     const run = (): unknown => compileCel(e, { schema, variables: ['self'] }).evaluate({ self });
     if (refused || error !== undefined) {
       expect(run).toThrow(CelError);
+      // The words are the same, except that ours name no functions, no Go types and no causes.
+      const words = /^(no such overload|got )/.exec(error ?? '')?.[0] ?? error;
+      if (words !== undefined && !/semver|ip\(|cidr\(/.test(e)) expect(run).toThrow(words);
     } else if (t === 'optional_type') {
       // The result of a program is plain: an optional is its value or nothing.
       expect(plain(run())).toEqual(r === 'none' ? undefined : (r as unknown[])[0]);
@@ -99,7 +102,7 @@ describe('a program', () => {
     expect(() => evaluate('self[2]', [1])).toThrow('index out of bounds: 2');
     expect(() => evaluate('1 / self', 0)).toThrow('division by zero');
     expect(() => evaluate('self + 1', 'a')).toThrow('no such overload');
-    expect(() => evaluate('int(self)', 'x')).toThrow('strconv.ParseInt: parsing "x": invalid syntax');
+    expect(() => evaluate('int(self)', 'x')).toThrow("type conversion error from 'string' to 'int'");
     expect(() => evaluate('self + 1', 9223372036854775807n)).toThrow('integer overflow');
   });
 

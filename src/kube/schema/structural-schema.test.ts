@@ -100,6 +100,22 @@ describe('a schema', () => {
     expect(unknown).toEqual(['object.other']);
   });
 
+  test('looks at the status alone when only that is written', () => {
+    const both = new StructuralSchema({
+      type: 'object',
+      properties: {
+        spec: { type: 'object', required: ['a'] },
+        status: { type: 'object', properties: { n: { type: 'integer', minimum: 0 } } },
+      },
+    });
+    expect(both.validateStatus({ spec: {}, status: { n: 1 } }, { spec: {} })).toEqual([]);
+    expect(both.validateStatus({ spec: {} }, { spec: {} })).toEqual([]);
+    expect(both.validateStatus({ spec: {}, status: { n: -1 } }, { spec: {} })).toEqual([
+      { field: 'status.n', type: 'Invalid', value: -1, detail: 'n in body should be greater than or equal to 0' },
+    ]);
+    expect(both.validateStatus({ spec: {}, status: 5 }, { spec: {} })[0]?.field).toBe('status');
+  });
+
   test('lets an update keep what has become invalid', () => {
     const strict = new StructuralSchema({
       type: 'object',

@@ -2,6 +2,7 @@
 // The schema of a custom resource at work: defaults, pruning and validation as the API server does them.
 
 import { KarpenterError } from '../../base/errors.ts';
+import { getOwn, isObject } from '../patch-error.ts';
 import type { FieldError, FieldErrorType } from './field-error.ts';
 import type { JsonSchema } from './json-schema.ts';
 import { SchemaNode } from './schema-node.ts';
@@ -59,12 +60,18 @@ export class StructuralSchema {
     return guarded(() => this.#validate(value, oldValue));
   }
 
-  #validate(value: unknown, oldValue: unknown): FieldError[] {
+  /** What is wrong with a value whose status is being written: of its fields only those of the status are looked at, rules run on all. */
+  validateStatus(value: unknown, oldValue: unknown): FieldError[] {
+    return guarded(() => this.#validate(value, oldValue, 'status'));
+  }
+
+  #validate(value: unknown, oldValue: unknown, part?: string): FieldError[] {
     const errors: FieldError[] = [];
     const report = (error: FieldError): void => {
       errors.push(error);
     };
-    validateValue(this.#root, value, oldValue, '', report);
+    if (part === undefined) validateValue(this.#root, value, oldValue, '', report);
+    else this.#validatePart(part, value, oldValue, report);
     const before: FieldError[] = [];
     if (oldValue !== undefined) validateListTypes(this.#root, oldValue, '', (error) => before.push(error));
     if (before.length === 0) validateListTypes(this.#root, value, '', report);
@@ -76,6 +83,25 @@ export class StructuralSchema {
     }
     return errors;
   }
+
+  /** One field alone. The API server then names fields in its sentences from there on, and in full only in the path. */
+  #validatePart(part: string, value: unknown, oldValue: unknown, report: (error: FieldError) => void): void {
+    const node = this.#root.properties.get(part);
+    const [now, before] = [fieldOf(value, part), fieldOf(oldValue, part)];
+    if (node === undefined || now === undefined) return;
+    validateValue(node, now, before, '', (error) => {
+      const { field } = error;
+      report(
+        error.type === 'Invalid' && field === '<nil>'
+          ? error
+          : { ...error, field: field === '<nil>' ? part : `${part}.${field}` },
+      );
+    });
+  }
+}
+
+function fieldOf(value: unknown, name: string): unknown {
+  return isObject(value) ? getOwn(value, name) : undefined;
 }
 
 function guarded<T>(run: () => T): T {

@@ -96,7 +96,7 @@ for (const [name, lines] of [...structs].sort(([a], [b]) => (a < b ? -1 : 1))) {
   for (const line of lines) {
     const match = /^\s*(?:(\w+)\s+)?([*[\]\w.]+)\s+`([^`]*)`/.exec(line);
     const json = match && /json:"([^"]*)"/.exec(match[3]!)?.[1];
-    if (!match || json == null || json.startsWith('-') || /TypeMeta$/.test(match[2]!)) continue;
+    if (!match || json == null || json.startsWith('-') || match[2]!.endsWith('TypeMeta')) continue;
     const number = Number(/protobuf:"\w+,(\d+)/.exec(match[3]!)?.[1] ?? 0);
     const [jsonName = '', ...options] = json.split(',');
     const type = typeOf(pkg, match[2]!);

@@ -119,7 +119,7 @@ function addressBytes(address: string): Buffer {
   const left = words(before);
   const right = words(after ?? '');
   const zeros = after === undefined ? 0 : 8 - left.length - right.length;
-  const all = [...left, ...new Array<string>(zeros).fill('0'), ...right];
+  const all = [...left, ...Array.from({ length: zeros }, () => '0'), ...right];
   return Buffer.from(all.map((word) => word.padStart(4, '0')).join(''), 'hex');
 }
 

@@ -175,7 +175,8 @@ export class GarbageCollector {
 
   /** Lets the dependents stay, without their owner. */
   #orphan(resource: Resource, object: KubeObject): void {
-    for (const place of [...(this.#dependents.get(object.metadata.uid!)?.values() ?? [])]) {
+    const dependents = Array.from(this.#dependents.get(object.metadata.uid!)?.values() ?? []);
+    for (const place of dependents) {
       const dependent = place.collection.get(place.namespace, place.name);
       const kind = dependent && this.#resourceOf(dependent);
       if (!dependent || !kind) continue;

@@ -16,10 +16,17 @@ const yaml = new Set(['application/yaml', 'application/apply-patch+yaml']);
 /** Deeper nesting than any real object has; beyond it, recursion would be the client's to exhaust. */
 const deepest = 512;
 
-/** Reads a body. Throws StatusError: 415 for what we do not speak, 400 for what is not what it claims to be. */
-export function parseBody(bytes: Buffer, method: string, contentType: string | undefined): unknown {
+export interface ParsedBody {
+  readonly body?: unknown;
+  /** Why the text could not be read, in the words of Go's decoder. */
+  readonly bodyProblem?: string;
+}
+
+/** Reads a body. Throws StatusError: 415 for what we do not speak, 400 for what could not be kept. */
+export function parseBody(bytes: Buffer, method: string, contentType: string | undefined): ParsedBody {
+  if (bytes.length === 0) return {};
   const media = (contentType ?? '').split(';')[0]!.trim().toLowerCase();
-  if (media === 'application/vnd.kubernetes.protobuf' && method !== 'PATCH') return decodeProtobuf(bytes);
+  if (media === 'application/vnd.kubernetes.protobuf' && method !== 'PATCH') return { body: decodeProtobuf(bytes) };
   const known = method === 'PATCH' ? patches.has(media) : json.has(media) || yaml.has(media);
   if (!known) {
     throw unsupportedMediaType(
@@ -29,19 +36,17 @@ export function parseBody(bytes: Buffer, method: string, contentType: string | u
     );
   }
   const text = bytes.toString('utf8');
-  const value = yaml.has(media) ? readYaml(text) : readJson(text, method);
-  if (depthOf(value) > deepest) throw badRequest(`the body is nested deeper than ${deepest} levels`);
-  return value;
+  const parsed = yaml.has(media) ? { body: readYaml(text) } : readJson(text, method);
+  if (depthOf(parsed.body) > deepest) throw badRequest(`the body is nested deeper than ${deepest} levels`);
+  return parsed;
 }
 
-function readJson(text: string, method: string): unknown {
+function readJson(text: string, method: string): ParsedBody {
   try {
-    return JSON.parse(text) as unknown;
+    return { body: JSON.parse(text) as unknown };
   } catch (error) {
     const why = goMessage(text, messageOf(error));
-    throw badRequest(
-      method === 'PATCH' ? `error decoding patch: ${why}` : `couldn't get version/kind; json parse error: ${why}`,
-    );
+    return { bodyProblem: method === 'PATCH' || text.length > 1024 ? why : `${why} (${text})` };
   }
 }
 
@@ -54,12 +59,22 @@ function readYaml(text: string): unknown {
   }
 }
 
-/** What Go's decoder says to the same text, where we can tell. */
+/** What Go's decoder says to the same text, as far as the place of the error tells. */
 function goMessage(text: string, fallback: string): string {
-  if (/Unexpected end of JSON input/.test(fallback)) return 'unexpected end of JSON input';
-  const position = /at position (\d+)/.exec(fallback);
-  const character = position ? text[Number(position[1])] : undefined;
-  return character === undefined ? fallback : `invalid character '${character}' in JSON at offset ${position![1]}`;
+  const position = Number(/at position (\d+)/.exec(fallback)?.[1] ?? text.length);
+  const character = text[position];
+  if (character === undefined) return 'unexpected end of JSON input';
+  return `invalid character '${character}' ${expectedAfter(text.slice(0, position).trimEnd())}`;
+}
+
+function expectedAfter(before: string): string {
+  const last = before.at(-1) ?? '';
+  if (last === '' || last === ':' || last === '[') return 'looking for beginning of value';
+  if (last === '{') return 'looking for beginning of object key string';
+  const inObject = before.lastIndexOf('{') > before.lastIndexOf('[');
+  if (last === ',') return inObject ? 'looking for beginning of object key string' : 'looking for beginning of value';
+  if (!/[{[]/.test(before)) return 'after top-level value';
+  return inObject ? 'after object key:value pair' : 'after array element';
 }
 
 /** How deep a value is nested, without recursion. */

@@ -124,12 +124,12 @@ async function answerTo(server: Served, request: IncomingMessage): Promise<ApiRe
   if (request.headers.upgrade !== undefined)
     throw badRequest('upgrade requests are not served by the embedded cluster');
   const text = await readBody(request);
-  const body = text.length === 0 ? undefined : parseBody(text, method, contentType);
+  const parsed = parseBody(text, method, contentType);
   return server.handle({
     method,
     path: url.pathname,
     query,
-    ...(body === undefined ? {} : { body }),
+    ...parsed,
     ownsBody: true,
     user,
     ...(contentType === undefined ? {} : { contentType }),

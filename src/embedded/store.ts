@@ -230,8 +230,8 @@ export class Collection {
     return frozen;
   }
 
-  /** Removes a stored object and returns its last state under the revision of the removal. */
-  remove(namespace: string, name: string): KubeObject {
+  /** Removes a stored object and returns its last state (or `final`, if given) under the revision of the removal. */
+  remove(namespace: string, name: string, final?: KubeObject): KubeObject {
     const bucket = this.#buckets.get(namespace)!;
     const entry = bucket.entries.get(name)!;
     const previous = entry.object;
@@ -242,7 +242,8 @@ export class Collection {
     }
     this.#size--;
     for (const index of this.#indexes) removeFromIndex(index.values, index.of(previous), entry);
-    const last = this.#stamp({ ...previous, metadata: { ...previous.metadata } });
+    const state = final ?? previous;
+    const last = this.#stamp({ ...state, metadata: { ...state.metadata } });
     this.#append('DELETED', last, previous);
     return last;
   }
@@ -398,12 +399,13 @@ export class Store {
 
 function mergeSorted(left: readonly Entry[], right: readonly Entry[]): Entry[] {
   if (left.length === 0) return [...right];
-  const merged: Entry[] = new Array(left.length + right.length);
+  const merged: Entry[] = [];
+  const total = left.length + right.length;
   let i = 0;
   let j = 0;
-  for (let at = 0; at < merged.length; at++) {
+  for (let at = 0; at < total; at++) {
     const fromLeft = j >= right.length || (i < left.length && left[i]!.name < right[j]!.name);
-    merged[at] = fromLeft ? left[i++]! : right[j++]!;
+    merged.push(fromLeft ? left[i++]! : right[j++]!);
   }
   return merged;
 }

@@ -10,7 +10,7 @@ import { nameColumn } from '../printing/columns.ts';
 import { age } from '../printing/human-duration.ts';
 import { compareVersions } from '../registry.ts';
 import type { Column, Resource, ScalePaths, ServedVersion, Strategy, Verb } from '../resource.ts';
-import { compileJsonPath } from './json-path.ts';
+import { compileJsonPath, scalarText } from './json-path.ts';
 
 type DefinitionVersion = CustomResourceDefinition['spec']['versions'][number];
 
@@ -194,17 +194,14 @@ function plainColumn(
 
 function cellText(value: unknown): string {
   if (value === null || value === undefined) return '<none>';
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+  return typeof value === 'object' ? JSON.stringify(value) : scalarText(value);
 }
 
 function selectableFields(version: DefinitionVersion): Resource['fields'] {
   const fields: Record<string, (object: KubeObject) => string> = {};
   for (const { jsonPath } of version.selectableFields ?? []) {
     const read = compileJsonPath(jsonPath);
-    fields[jsonPath.replace(/^\./, '')] = (object) => {
-      const value = read(object)[0];
-      return value === undefined || value === null ? '' : String(value);
-    };
+    fields[jsonPath.replace(/^\./, '')] = (object) => scalarText(read(object)[0]);
   }
   return fields;
 }

@@ -101,7 +101,6 @@ function nameErrors(spec: Spec): FieldError[] {
 function versionErrors(spec: Spec): FieldError[] {
   const errors: FieldError[] = [];
   const versions = spec.versions ?? [];
-  if (versions.length === 0) errors.push(required('spec.versions'));
   const seen = new Set<string>();
   versions.forEach((version, i) => {
     const at = `spec.versions[${i}]`;
@@ -109,8 +108,7 @@ function versionErrors(spec: Spec): FieldError[] {
       errors.push(invalid(`${at}.name`, version.name, detail));
     if (seen.has(version.name)) errors.push(invalid(`${at}.name`, version.name, 'must be unique'));
     seen.add(version.name);
-    if (!version.schema?.openAPIV3Schema)
-      errors.push({ ...required(`${at}.schema.openAPIV3Schema`), detail: 'schemas are required' });
+    if (!version.schema?.openAPIV3Schema) errors.push(required(`${at}.schema.openAPIV3Schema`));
     else if (version.schema.openAPIV3Schema.type !== 'object') {
       errors.push(
         invalid(`${at}.schema.openAPIV3Schema.type`, version.schema.openAPIV3Schema.type ?? '', 'must be object'),
@@ -123,7 +121,7 @@ function versionErrors(spec: Spec): FieldError[] {
     }
   });
   const stored = versions.filter((version) => version.storage).length;
-  if (versions.length > 0 && stored !== 1) {
+  if (stored !== 1) {
     errors.push(
       invalid(
         'spec.versions',

@@ -57,5 +57,10 @@ function items(value: unknown): unknown[] {
 function read(value: unknown, keys: readonly string[]): string {
   let at = value;
   for (const key of keys) at = own(at, key)[0];
-  return at === undefined || at === null ? '' : String(at);
+  return scalarText(at);
+}
+
+/** A string, number or boolean as text; '' for anything else. */
+export function scalarText(value: unknown): string {
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? String(value) : '';
 }

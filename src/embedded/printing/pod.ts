@@ -16,24 +16,29 @@ interface Summary {
 /** The word in the STATUS column, and the counts beside it. */
 export function podSummary(pod: Pod): Summary {
   const sidecars = (pod.spec?.initContainers ?? []).filter((container) => container.restartPolicy === 'Always');
-  const sidecarNames = new Set(sidecars.map((container) => container.name));
-  const initial = initProgress(pod, sidecarNames);
-  const running = initial.reason !== undefined && !initial.initialised ? undefined : containerProgress(pod);
-  let reason = initial.reason ?? running?.reason ?? pod.status?.reason ?? pod.status?.phase ?? 'Unknown';
-  if (initial.reason === undefined && schedulingGated(pod)) reason = 'SchedulingGated';
-  if (initial.reason === undefined && reason === 'Completed' && running?.hasRunning) {
-    reason = isReady(pod) ? 'Running' : 'NotReady';
-  }
-  if (pod.metadata.deletionTimestamp !== undefined) {
-    reason = pod.status?.reason === 'NodeLost' ? 'Unknown' : podIsOver(pod) ? reason : 'Terminating';
-  }
+  const initial = initProgress(pod, new Set(sidecars.map((container) => container.name)));
+  const starting = initial.reason !== undefined;
+  const running = starting ? undefined : containerProgress(pod);
   return {
-    reason,
+    reason: reasonOf(pod, initial.reason, running),
     ready: (running?.ready ?? 0) + initial.readySidecars,
     total: (pod.spec?.containers ?? []).length + sidecars.length,
-    restarts: (running ? running.restarts : initial.restarts) + (running ? initial.sidecarRestarts : 0),
+    restarts: running ? running.restarts + initial.sidecarRestarts : initial.restarts,
     lastRestart: running?.lastRestart ?? initial.lastRestart,
   };
+}
+
+function reasonOf(pod: Pod, starting: string | undefined, running: ContainerProgress | undefined): string {
+  const reason = starting ?? startedReason(pod, running);
+  if (pod.metadata.deletionTimestamp === undefined || podIsOver(pod)) return reason;
+  return pod.status?.reason === 'NodeLost' ? 'Unknown' : 'Terminating';
+}
+
+function startedReason(pod: Pod, running: ContainerProgress | undefined): string {
+  if (schedulingGated(pod)) return 'SchedulingGated';
+  const reason = running?.reason ?? pod.status?.reason ?? pod.status?.phase ?? 'Unknown';
+  if (reason !== 'Completed' || !running?.hasRunning) return reason;
+  return isReady(pod) ? 'Running' : 'NotReady';
 }
 
 function schedulingGated(pod: Pod): boolean {
@@ -85,13 +90,15 @@ function initProgress(pod: Pod, sidecars: ReadonlySet<string>): InitProgress {
       }
     }
     if (terminated && terminated.exitCode === 0) continue;
-    if (terminated) progress.reason = `Init:${terminationReason(terminated)}`;
-    else if (waiting?.reason && waiting.reason !== 'PodInitializing') progress.reason = `Init:${waiting.reason}`;
-    else progress.reason = `Init:${i}/${total}`;
+    progress.reason = `Init:${terminated ? terminationReason(terminated) : waitingReason(waiting?.reason, i, total)}`;
     break;
   }
   if (progress.initialised) progress.reason = undefined;
   return progress;
+}
+
+function waitingReason(reason: string | undefined, done: number, total: number): string {
+  return reason !== undefined && reason !== 'PodInitializing' ? reason : `${done}/${total}`;
 }
 
 type Terminated = NonNullable<NonNullable<ContainerStatus['state']>['terminated']>;

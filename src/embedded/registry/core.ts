@@ -12,7 +12,7 @@ import type {
 } from '../../kube/kinds.ts';
 import * as print from '../printing/core.ts';
 import type { Resource, Subresource } from '../resource.ts';
-import { label1035Problems, labelProblems } from '../rest/names.ts';
+import { labelProblems } from '../rest/names.ts';
 import { forbidden } from '../status.ts';
 import { define } from './define.ts';
 import { coreEvents } from './events.ts';
@@ -256,7 +256,7 @@ export const coreResources: readonly Resource[] = [
     status: true,
     returnsDeleted: true,
     subresources: [{ ...proxy, kind: 'ServiceProxyOptions' }],
-    strategy: { ...serviceStrategy, validateName: label1035Problems },
+    strategy: { ...serviceStrategy, validateName: labelProblems },
     columns: print.serviceColumns,
     fields: {
       'spec.clusterIP': (service) => service.spec?.clusterIP ?? '',

@@ -130,7 +130,6 @@ const leases = define<Lease>({
   group: 'coordination.k8s.io',
   kind: 'Lease',
   namespaced: true,
-  unconditionalUpdate: false,
   columns: print.leaseColumns,
   strategy: {
     validate: ({ spec }) => {

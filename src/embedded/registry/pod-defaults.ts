@@ -22,12 +22,7 @@ function defaultContainer(container: Container, hostNetwork: boolean): void {
   container.terminationMessagePath ??= '/dev/termination-log';
   container.terminationMessagePolicy ??= 'File';
   container.imagePullPolicy ??= pullPolicyFor(container.image ?? '');
-  const resources = (container.resources ??= {});
-  if (resources.limits) {
-    const requests: Record<string, string> = { ...resources.requests };
-    for (const name in resources.limits) requests[name] ??= resources.limits[name]!;
-    resources.requests = requests;
-  }
+  defaultRequests((container.resources ??= {}));
   for (const port of container.ports ?? []) {
     port.protocol ??= 'TCP';
     if (hostNetwork) port.hostPort ??= port.containerPort;
@@ -39,6 +34,14 @@ function defaultContainer(container: Container, hostNetwork: boolean): void {
     const reference = variable.valueFrom?.fieldRef;
     if (reference) reference.apiVersion ??= 'v1';
   }
+}
+
+/** Who sets a limit and no request asks for the limit. */
+function defaultRequests(resources: NonNullable<Container['resources']>): void {
+  if (!resources.limits) return;
+  const requests: Record<string, string> = { ...resources.requests };
+  for (const name in resources.limits) requests[name] ??= resources.limits[name]!;
+  resources.requests = requests;
 }
 
 /** An image without a tag, or with `latest`, is pulled anew. */

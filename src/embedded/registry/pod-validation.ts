@@ -29,8 +29,8 @@ export function validatePodSpec(spec: PodSpec | undefined, at: string): FieldErr
   for (const key in spec.nodeSelector) {
     for (const detail of isQualifiedName(key)) errors.push(invalid(`${at}.nodeSelector`, key, detail));
   }
-  validateTolerations(spec, at, errors);
   validateSpread(spec, at, errors);
+  validateTolerations(spec, at, errors);
   return errors;
 }
 
@@ -66,15 +66,15 @@ function validateContainer(
   if (!container.name) errors.push(required(`${at}.name`));
   else {
     for (const detail of labelProblems(container.name)) errors.push(invalid(`${at}.name`, container.name, detail));
-    if (names.has(container.name)) {
-      errors.push({ field: `${at}.name`, type: 'Duplicate value', value: container.name, detail: '' });
-    }
-    names.add(container.name);
   }
   if (!container.image) errors.push(required(`${at}.image`));
   else if (container.image !== container.image.trim()) {
     errors.push(invalid(`${at}.image`, container.image, 'must not have leading or trailing whitespace'));
   }
+  if (container.name && names.has(container.name)) {
+    errors.push({ field: `${at}.name`, type: 'Duplicate value', value: container.name, detail: '' });
+  }
+  names.add(container.name);
   oneOf(errors, `${at}.imagePullPolicy`, container.imagePullPolicy, ['Always', 'IfNotPresent', 'Never']);
   container.ports?.forEach((port, i) => {
     for (const field of ['containerPort', 'hostPort'] as const) {
@@ -98,33 +98,24 @@ function validateContainer(
 
 function validateResources(container: Container, at: string, errors: FieldError[]): void {
   const { requests = {}, limits = {} } = container.resources ?? {};
-  for (const [part, list] of Object.entries({ limits, requests })) {
-    for (const name in list) {
-      const field = `${at}.${part}[${name}]`;
-      const value = Quantity.tryParse(list[name]);
-      if (value && value.sign() < 0) {
-        errors.push(invalid(field, list[name], 'must be greater than or equal to 0'));
-      }
-      for (const detail of isQualifiedName(name)) errors.push(invalid(field, name, detail));
-      if (!name.includes('/') && !standardResources.test(name)) {
-        errors.push(invalid(field, name, 'must be a standard resource for containers'));
-      }
-    }
-  }
+  for (const name in limits) validateAmount(`${at}.limits[${name}]`, name, limits[name], errors);
   for (const name in requests) {
+    validateAmount(`${at}.requests[${name}]`, name, requests[name], errors);
     const request = Quantity.tryParse(requests[name]);
     const limit = limits[name] === undefined ? undefined : Quantity.tryParse(limits[name]);
-    if (!request) continue;
-    if (limit && request.cmp(limit) > 0) {
-      errors.push(
-        invalid(
-          `${at}.requests`,
-          String(requests[name]),
-          `must be less than or equal to ${name} limit of ${limit.toString()}`,
-        ),
-      );
-    }
+    if (!request || !limit || request.cmp(limit) <= 0) continue;
+    const detail = `must be less than or equal to ${name} limit of ${limit.toString()}`;
+    errors.push(invalid(`${at}.requests`, String(requests[name]), detail));
   }
+}
+
+function validateAmount(field: string, name: string, amount: unknown, errors: FieldError[]): void {
+  for (const detail of isQualifiedName(name)) errors.push(invalid(field, name, detail));
+  if (!name.includes('/') && !standardResources.test(name)) {
+    errors.push(invalid(field, name, 'must be a standard resource for containers'));
+  }
+  const value = Quantity.tryParse(amount);
+  if (value && value.sign() < 0) errors.push(invalid(field, amount, 'must be greater than or equal to 0'));
 }
 
 const standardResources = /^(cpu|memory|ephemeral-storage|storage|hugepages-.+)$/;
@@ -132,7 +123,6 @@ const standardResources = /^(cpu|memory|ephemeral-storage|storage|hugepages-.+)$
 function validateTolerations(spec: PodSpec, at: string, errors: FieldError[]): void {
   spec.tolerations?.forEach((toleration, i) => {
     const field = `${at}.tolerations[${i}]`;
-    oneOf(errors, `${field}.effect`, toleration.effect || undefined, ['NoSchedule', 'PreferNoSchedule', 'NoExecute']);
     oneOf(errors, `${field}.operator`, toleration.operator || undefined, ['Equal', 'Exists', 'Lt', 'Gt']);
     if (!toleration.key && toleration.operator !== 'Exists') {
       errors.push(
@@ -146,6 +136,7 @@ function validateTolerations(spec: PodSpec, at: string, errors: FieldError[]): v
     if (toleration.operator === 'Exists' && toleration.value) {
       errors.push(invalid(`${field}.operator`, { ...toleration }, "value must be empty when `operator` is 'Exists'"));
     }
+    oneOf(errors, `${field}.effect`, toleration.effect || undefined, ['NoSchedule', 'PreferNoSchedule', 'NoExecute']);
     if (toleration.tolerationSeconds !== undefined && toleration.effect !== 'NoExecute') {
       errors.push(
         invalid(
@@ -186,9 +177,6 @@ export function invalid(field: string, value: unknown, detail: string): FieldErr
 /** Adds an error when the value is given and none of those supported. */
 export function oneOf(errors: FieldError[], field: string, value: unknown, supported: readonly string[]): void {
   if (value === undefined || supported.includes(value as string)) return;
-  const listed = [...supported]
-    .sort()
-    .map((item) => JSON.stringify(item))
-    .join(', ');
+  const listed = supported.map((item) => JSON.stringify(item)).join(', ');
   errors.push({ field, type: 'Unsupported value', value, detail: `supported values: ${listed}` });
 }

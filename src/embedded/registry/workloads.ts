@@ -19,15 +19,18 @@ export function selectorMatchesTemplate(
   const errors: FieldError[] = [];
   const empty =
     selector && Object.keys(selector.matchLabels ?? {}).length === 0 && (selector.matchExpressions ?? []).length === 0;
-  if (!selector) errors.push(required('spec.selector'));
-  else if (empty) errors.push(invalid('spec.selector', {}, 'empty selector is invalid for deployment'));
   const labels = template?.metadata?.labels;
+  const mismatch = invalid(
+    'spec.template.metadata.labels',
+    labels ?? {},
+    '`selector` does not match template `labels`',
+  );
+  if (!selector) errors.push(required('spec.selector'), mismatch);
+  else if (empty) errors.push(invalid('spec.selector', {}, 'empty selector is invalid for deployment'));
   if (selector && !empty) {
     try {
       if (!compileLabelSelector(selector).matches(labels)) {
-        errors.push(
-          invalid('spec.template.metadata.labels', labels ?? {}, '`selector` does not match template `labels`'),
-        );
+        errors.push(mismatch);
       }
     } catch (error) {
       if (!(error instanceof SelectorError)) throw error;

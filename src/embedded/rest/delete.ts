@@ -44,34 +44,57 @@ export function deleteObject(
   old: KubeObject,
   options: DeleteOptions,
 ): { object: KubeObject; removed: boolean } {
-  const { resource, collection } = context;
-  const { strategy } = resource;
+  const { strategy } = context.resource;
   checkPreconditions(context, old, options);
   strategy.refuseDelete?.(old);
   const finalizers = finalizersFor(old, options);
   const grace = strategy.gracePeriod?.(old, options.gracePeriodSeconds);
-  const marked = old.metadata.deletionTimestamp !== undefined;
   const waits = (grace ?? 0) > 0 || finalizers.length > 0 || strategy.heldBack?.(old) === true;
-  if (!waits) {
-    if (options.dryRun) return { object: old, removed: true };
-    return { object: collection.remove(old.metadata.namespace ?? '', old.metadata.name!), removed: true };
-  }
+  if (waits) return { object: markDeleted(context, old, finalizers, grace, options.dryRun), removed: false };
+  const final = grace === undefined ? old : withoutGrace(context, old);
+  if (options.dryRun) return { object: final, removed: true };
+  return { object: context.collection.remove(old.metadata.namespace ?? '', old.metadata.name!, final), removed: true };
+}
+
+/** Marks an object that cannot go yet, or brings its end nearer. A second delete that changes nothing writes nothing. */
+function markDeleted(
+  context: RequestContext,
+  old: KubeObject,
+  finalizers: string[],
+  grace: number | undefined,
+  dryRun: boolean,
+): KubeObject {
+  const { resource } = context;
+  const marked = old.metadata.deletionTimestamp !== undefined;
   const oldGrace = old.metadata.deletionGracePeriodSeconds;
   const shortens = marked && grace !== undefined && oldGrace !== undefined && grace < oldGrace;
   const sameFinalizers = finalizers.join() === (old.metadata.finalizers ?? []).join();
-  if (marked && !shortens && sameFinalizers) return { object: old, removed: false };
+  if (marked && !shortens && sameFinalizers) return old;
   const object = deepClone(old);
+  const { metadata } = object;
   if (!marked || shortens) {
     const seconds = grace ?? 0;
-    object.metadata.deletionTimestamp = formatTime(context.clock.now() + seconds * 1000);
-    object.metadata.deletionGracePeriodSeconds = seconds;
-    if (resource.generation) object.metadata.generation = (old.metadata.generation ?? 0) + 1;
-    strategy.onDeleting?.(object);
+    metadata.deletionTimestamp = formatTime(context.clock.now() + seconds * 1000);
+    metadata.deletionGracePeriodSeconds = seconds;
+    if (resource.generation) metadata.generation = (old.metadata.generation ?? 0) + 1;
+    resource.strategy.onDeleting?.(object);
   }
-  if (finalizers.length > 0) object.metadata.finalizers = finalizers;
-  else delete object.metadata.finalizers;
-  if (options.dryRun) return { object, removed: false };
-  return { object: commitUpdate(context, object), removed: false };
+  if (finalizers.length > 0) metadata.finalizers = finalizers;
+  else delete metadata.finalizers;
+  return dryRun ? object : commitUpdate(context, object);
+}
+
+/** The last state of an object that could have waited but need not. */
+function withoutGrace(context: RequestContext, old: KubeObject): KubeObject {
+  const metadata = {
+    ...old.metadata,
+    ...(context.resource.generation && old.metadata.deletionTimestamp === undefined
+      ? { generation: (old.metadata.generation ?? 0) + 1 }
+      : {}),
+    deletionTimestamp: formatTime(context.clock.now()),
+    deletionGracePeriodSeconds: 0,
+  };
+  return { ...old, metadata };
 }
 
 function checkPreconditions(context: RequestContext, old: KubeObject, options: DeleteOptions): void {

@@ -6,6 +6,7 @@ import { applyMergePatch } from '../../kube/merge-patch.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { PatchError } from '../../kube/patch-error.ts';
 import { patchSchemaFor } from '../../kube/patch-schemas.ts';
+import { goValue } from '../../kube/schema/go-format.ts';
 import { applyStrategicMergePatch } from '../../kube/strategic-merge-patch.ts';
 import { badRequest, internalError, invalid, patchRejected, StatusError, unsupportedMediaType } from '../status.ts';
 import { handleApply } from './apply.ts';
@@ -60,11 +61,24 @@ export function handlePatch(context: RequestContext): ApiResponse {
 
 /** A patched object is decoded as if the client had sent all of it. Patches work on copies, so it is ours. */
 export function decodePatched(context: RequestContext, patched: unknown, options: WriteOptions): KubeObject {
-  return decodeBody(context, patched, true, options);
+  try {
+    return decodeBody(context, patched, true, options);
+  } catch (error) {
+    const misfit = error instanceof StatusError && /: (json: cannot unmarshal .*)$/s.exec(error.message);
+    // A patch that makes an object of the wrong types is not a bad request but an invalid patch.
+    throw misfit && isRecord(context.request.body)
+      ? invalid('', '', '', [
+          { field: 'patch', type: 'Invalid', value: goValue(context.request.body), detail: misfit[1]! },
+        ])
+      : error;
+  }
 }
 
 /** The object after a patch. Bodies that are no patch of the type they claim are refused. */
 export function applyPatch(context: RequestContext, type: string, current: unknown): unknown {
+  if (context.request.bodyProblem !== undefined) {
+    throw badRequest(`error decoding patch: ${context.request.bodyProblem}`);
+  }
   const patch = context.request.ownsBody ? context.request.body : deepClone(context.request.body);
   try {
     switch (type) {

@@ -93,12 +93,11 @@ export function validateMetadata(resource: Resource, metadata: ObjectMeta): Fiel
     for (const detail of isValidLabelValue(value)) errors.push(invalid('metadata.labels', value, detail));
   }
   if (metadata.annotations) errors.push(...annotationErrors(metadata.annotations));
-  for (const finalizer of metadata.finalizers ?? []) {
-    for (const detail of isQualifiedName(finalizer)) errors.push(invalid('metadata.finalizers', finalizer, detail));
+  for (const [i, finalizer] of (metadata.finalizers ?? []).entries()) {
+    const field = `metadata.finalizers[${i}]`;
+    for (const detail of isQualifiedName(finalizer)) errors.push(invalid(field, finalizer, detail));
     if (resource.custom || finalizer.includes('/') || standardFinalizers.has(finalizer)) continue;
-    errors.push(
-      invalid('metadata.finalizers', finalizer, 'name is neither a standard finalizer name nor is it fully qualified'),
-    );
+    errors.push(invalid(field, finalizer, 'name is neither a standard finalizer name nor is it fully qualified'));
   }
   if (metadata.ownerReferences) errors.push(...ownerErrors(metadata.ownerReferences));
   return errors;

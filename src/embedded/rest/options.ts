@@ -124,49 +124,69 @@ export interface DeleteOptions {
 
 /** Options of a delete: from the body when there is one, from the query otherwise, as the API server does. */
 export function parseDeleteOptions(body: unknown, query: Query): DeleteOptions {
-  const fromBody = body !== undefined && body !== null;
-  if (fromBody && (typeof body !== 'object' || Array.isArray(body))) {
-    throw badRequest('the object provided is unrecognized (must be of type DeleteOptions): not an object');
-  }
-  const source = (fromBody ? body : {}) as Record<string, unknown>;
-  const kind = source['kind'];
-  if (kind !== undefined && kind !== '' && kind !== 'DeleteOptions' && kind !== 'Eviction') {
-    throw badRequest(
-      `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(source['apiVersion'] ?? '')} in scheme "pkg/runtime/scheme.go:111"`,
-    );
-  }
+  const source = body === undefined || body === null ? deleteQuery(query) : deleteBody(body);
+  const { gracePeriodSeconds, propagationPolicy, orphanDependents, dryRun, preconditions } = source;
   const errors: FieldError[] = [];
-  const grace = fromBody ? source['gracePeriodSeconds'] : parseInteger(query['gracePeriodSeconds']);
-  if (grace !== undefined && grace !== null && !Number.isInteger(grace)) {
-    throw badRequest(
-      'DeleteOptions in version "v1" cannot be handled as a DeleteOptions: gracePeriodSeconds must be an integer',
-    );
+  if (isSet(propagationPolicy) && !policies.includes(propagationPolicy as string)) {
+    errors.push(unsupported('propagationPolicy', propagationPolicy, [...policies, 'nil']));
   }
-  const policy = fromBody ? source['propagationPolicy'] : query['propagationPolicy'];
-  if (policy !== undefined && policy !== null && !['Foreground', 'Background', 'Orphan'].includes(policy as string)) {
-    errors.push(unsupported('propagationPolicy', policy, ['Foreground', 'Background', 'Orphan', 'nil']));
+  if (isSet(orphanDependents) && isSet(propagationPolicy)) {
+    const detail = 'orphanDependents and deletionPropagation cannot be both set';
+    errors.push({ field: 'propagationPolicy', type: 'Invalid', value: propagationPolicy, detail });
   }
-  const orphan = fromBody ? source['orphanDependents'] : parseBoolean(query['orphanDependents']);
-  if (orphan !== undefined && orphan !== null && policy !== undefined && policy !== null) {
-    errors.push({
-      field: 'propagationPolicy',
-      type: 'Invalid',
-      value: policy,
-      detail: 'orphanDependents and deletionPropagation cannot be both set',
-    });
-  }
-  const dryRun = fromBody ? source['dryRun'] : query['dryRun'] === undefined ? undefined : [query['dryRun']];
-  if (Array.isArray(dryRun) && dryRun.some((value) => value !== 'All' && value !== '')) {
-    errors.push(unsupported('dryRun', dryRun, ['All']));
-  }
+  const steps = Array.isArray(dryRun) ? (dryRun as unknown[]) : [];
+  if (steps.some((value) => value !== 'All' && value !== '')) errors.push(unsupported('dryRun', steps, ['All']));
   if (errors.length > 0) throw invalidOptions('DeleteOptions', errors);
   return {
-    dryRun: Array.isArray(dryRun) && dryRun.includes('All'),
-    gracePeriodSeconds: typeof grace === 'number' ? grace : undefined,
-    propagationPolicy: (policy ?? undefined) as DeleteOptions['propagationPolicy'],
-    orphanDependents: typeof orphan === 'boolean' ? orphan : undefined,
-    preconditions: (source['preconditions'] ?? {}) as DeleteOptions['preconditions'],
+    dryRun: steps.includes('All'),
+    gracePeriodSeconds: typeof gracePeriodSeconds === 'number' ? gracePeriodSeconds : undefined,
+    propagationPolicy: (propagationPolicy ?? undefined) as DeleteOptions['propagationPolicy'],
+    orphanDependents: typeof orphanDependents === 'boolean' ? orphanDependents : undefined,
+    preconditions: (preconditions ?? {}) as DeleteOptions['preconditions'],
   };
+}
+
+const policies = ['Foreground', 'Background', 'Orphan'];
+
+interface RawDeleteOptions {
+  readonly gracePeriodSeconds?: unknown;
+  readonly propagationPolicy?: unknown;
+  readonly orphanDependents?: unknown;
+  readonly dryRun?: unknown;
+  readonly preconditions?: unknown;
+}
+
+function deleteQuery(query: Query): RawDeleteOptions {
+  return {
+    gracePeriodSeconds: parseInteger(query['gracePeriodSeconds']),
+    propagationPolicy: query['propagationPolicy'],
+    orphanDependents: parseBoolean(query['orphanDependents']),
+    dryRun: query['dryRun'] === undefined ? undefined : [query['dryRun']],
+  };
+}
+
+function deleteBody(body: unknown): RawDeleteOptions {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    throw badRequest('the object provided is unrecognized (must be of type DeleteOptions): not an object');
+  }
+  const { kind = '', apiVersion = '' } = body as Record<string, unknown>;
+  if (kind !== '' && kind !== 'DeleteOptions') {
+    throw badRequest(
+      `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`,
+    );
+  }
+  const options = body as RawDeleteOptions;
+  const { gracePeriodSeconds: grace, preconditions } = options;
+  if ((isSet(grace) && !Number.isInteger(grace)) || (isSet(preconditions) && typeof preconditions !== 'object')) {
+    throw badRequest(
+      'DeleteOptions in version "v1" cannot be handled as a DeleteOptions: json: cannot unmarshal a field of the wrong type',
+    );
+  }
+  return options;
+}
+
+function isSet(value: unknown): boolean {
+  return value !== undefined && value !== null;
 }
 
 function parseLabels(text: string | undefined): Selector {

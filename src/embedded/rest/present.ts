@@ -97,5 +97,5 @@ function tableOf(context: RequestContext): Presentation {
 }
 
 function bookmarkRow(object: KubeObject, width: number): unknown {
-  return { cells: new Array(width).fill(''), object: partial(object) };
+  return { cells: Array.from({ length: width }, () => ''), object: partial(object) };
 }

@@ -20,6 +20,8 @@ export interface ApiRequest {
   readonly body?: unknown;
   /** The body is not shared with anybody: it may be changed and stored as it is. */
   readonly ownsBody: boolean;
+  /** Why there is no body although one was sent: it could not be read. */
+  readonly bodyProblem?: string;
   readonly contentType?: string;
   readonly accept?: string;
   readonly user: UserInfo;

@@ -61,7 +61,7 @@ export function decodeContinue(text: string): ContinueToken {
   } catch {
     // Said below, for this and for a token of another shape.
   }
-  throw badRequest('continue key is not valid: it was not made by this server');
+  throw badRequest('invalid continue token: continue key is not valid: it was not made by this server');
 }
 
 /** The moment is gone; the answer carries a token that goes on from the same key with what is there now. */

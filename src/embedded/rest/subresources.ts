@@ -36,6 +36,8 @@ function handleBinding(context: RequestContext): ApiResponse {
   const options = parseWriteOptions(context.request.query, 'CreateOptions');
   const { body } = context.request;
   if (!isRecord(body)) throw badRequest('the object provided is unrecognized (must be of type Binding)');
+  const metadata = isRecord(body['metadata']) ? body['metadata'] : {};
+  if (metadata['name'] !== context.info.name) throw badRequest('name in URL does not match name in Binding object');
   const target = isRecord(body['target']) ? body['target'] : {};
   const { name } = context.info;
   const kind = target['kind'] ?? '';

@@ -3,7 +3,7 @@
 // the stored objects, and over HTTP the serialised lines.
 import type { KubeObject, WatchEvent } from '../../kube/object.ts';
 import { apiVersionOf } from '../../kube/object.ts';
-import { expired, StatusError } from '../status.ts';
+import { expired, type StatusError } from '../status.ts';
 import type { Cursor, StoreEvent } from '../store.ts';
 import { encode, type RequestContext, storageNamespace } from './context.ts';
 import { type Selection, selectionOf, selectNow } from './list.ts';

@@ -4,12 +4,22 @@ import { deepClone, deepEqual } from '../../base/freeze.ts';
 import { apiVersionOf, type KubeObject, type ObjectMeta } from '../../kube/object.ts';
 import type { FieldError } from '../../kube/schema/field-error.ts';
 import { formatTime } from '../../kube/time.ts';
-import { alreadyExists, badRequest, conflict, forbidden, invalid, modified, notFound } from '../status.ts';
+import {
+  alreadyExists,
+  badRequest,
+  conflict,
+  forbidden,
+  invalid,
+  modified,
+  notFound,
+  type StatusError,
+} from '../status.ts';
 import { type RequestContext, storageNamespace } from './context.ts';
 import { trackManagers } from './managed-fields.ts';
 import {
   checkShape,
   isRecord,
+  jsonType,
   keepSystemMetadata,
   sameIntent,
   validateMetadata,
@@ -19,45 +29,59 @@ import type { WriteOptions } from './options.ts';
 
 /** Reads a body as an object of the resource's kind, in storage form, private to the request. */
 export function decodeBody(context: RequestContext, body: unknown, owned: boolean, options: WriteOptions): KubeObject {
-  const { resource, version } = context;
-  if (!isRecord(body)) {
-    const what = body === undefined ? 'unexpected end of JSON input' : 'the body is not an object';
-    throw badRequest(
-      `the object provided is unrecognized (must be of type ${resource.kind}): couldn't get version/kind; json parse error: ${what}`,
-    );
-  }
+  const { resource, version, request } = context;
+  if (!isRecord(body)) throw unrecognized(resource.kind, request.bodyProblem ?? notAnObject(body));
   checkKind(context, body);
-  const object = (owned ? body : deepClone(body)) as Record<string, unknown>;
-  object['kind'] = resource.kind;
-  object['apiVersion'] = apiVersionOf({ group: resource.group, version: version.name });
-  if (object['metadata'] === undefined || object['metadata'] === null) object['metadata'] = {};
-  if (!isRecord(object['metadata'])) {
+  const {
+    kind: _kind,
+    apiVersion: _apiVersion,
+    metadata = {},
+    ...rest
+  } = (owned ? body : deepClone(body)) as Record<string, unknown>;
+  if (metadata !== null && !isRecord(metadata)) {
     throw badRequest(
-      `${resource.kind} in version "${version.name}" cannot be handled as a ${resource.kind}: json: cannot unmarshal into Go struct field ${resource.kind}.metadata of type v1.ObjectMeta`,
+      `${resource.kind} in version "${version.name}" cannot be handled as a ${resource.kind}: json: cannot unmarshal ${jsonType(metadata)} into Go struct field ${resource.kind}.metadata of type v1.ObjectMeta`,
     );
   }
-  checkShape(object['metadata'], resource.kind, version.name);
-  admit(context, object as unknown as KubeObject, options);
-  return version.decode ? version.decode(object as unknown as KubeObject) : (object as unknown as KubeObject);
+  const object = {
+    kind: resource.kind,
+    apiVersion: apiVersionOf({ group: resource.group, version: version.name }),
+    metadata: metadata ?? {},
+    ...rest,
+  } as unknown as KubeObject;
+  checkShape(object.metadata as Record<string, unknown>, resource.kind, version.name);
+  admit(context, object, options);
+  return version.decode ? version.decode(object) : object;
+}
+
+function unrecognized(kind: string, why: string): StatusError {
+  return badRequest(
+    `the object provided is unrecognized (must be of type ${kind}): couldn't get version/kind; json parse error: ${why}`,
+  );
+}
+
+function notAnObject(body: unknown): string {
+  if (body === undefined) return 'unexpected end of JSON input (<empty>)';
+  return `json: cannot unmarshal ${jsonType(body)} into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`;
 }
 
 function checkKind(context: RequestContext, body: Record<string, unknown>): void {
   const { resource, version } = context;
   const kind = body['kind'] || resource.kind;
   const expected = apiVersionOf({ group: resource.group, version: version.name });
-  const apiVersion = body['apiVersion'] || expected;
+  const apiVersion = textOf(body['apiVersion'] || expected);
   if (kind === resource.kind && apiVersion === expected) return;
-  if (resource.custom && body['kind'] === undefined) {
-    throw badRequest(`Object 'Kind' is missing in '${JSON.stringify(body)}'`);
-  }
-  if (kind === resource.kind) {
+  if (resource.custom && kind === resource.kind) {
     throw badRequest(
-      `the API version in the data (${textOf(apiVersion)}) does not match the expected API version (${expected})`,
+      `the API version in the data (${apiVersion}) does not match the expected API version (${expected})`,
     );
   }
-  throw badRequest(
-    `${textOf(kind)} in version "${textOf(apiVersion).split('/').at(-1)}" cannot be handled as a ${resource.kind}: the kind in the data does not match the expected kind`,
-  );
+  const [name = '', group = ''] = apiVersion.split('/').toReversed();
+  const known = context.registry.findKind(group, textOf(kind))?.versions.some((served) => served.name === name);
+  const why = known
+    ? `converting (${name}.${textOf(kind)}) to (${resource.group.split('.')[0] || 'core'}.${resource.kind}): unknown conversion`
+    : `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`;
+  throw badRequest(`${textOf(kind)} in version "${name}" cannot be handled as a ${resource.kind}: ${why}`);
 }
 
 function textOf(value: unknown): string {
@@ -119,7 +143,6 @@ function placeInNamespace(context: RequestContext, object: KubeObject): string {
   const namespace = storageNamespace(context);
   const given = object.metadata.namespace;
   if (!context.resource.namespaced) {
-    if (given) throw badRequest('namespace is not allowed on this type');
     delete object.metadata.namespace;
     return '';
   }
@@ -208,8 +231,10 @@ export function updateObject(
 function updateErrors(context: RequestContext, object: KubeObject, old: KubeObject, status: boolean): FieldError[] {
   const { strategy } = context.resource;
   if (status) return strategy.validateStatus?.(object, old) ?? [];
-  const errors = strategy.validate?.(object, context, old) ?? [];
-  return errors.length > 0 ? errors : (strategy.validateUpdate?.(object, old, context) ?? []);
+  return [
+    ...(strategy.validate?.(object, context, old) ?? []),
+    ...(strategy.validateUpdate?.(object, old, context) ?? []),
+  ];
 }
 
 /** Writes an object that is complete; removes it instead when it only waited for this. */
@@ -241,6 +266,11 @@ export function checkIdentity(context: RequestContext, old: KubeObject, object: 
     throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
   }
   if (metadata.uid !== undefined && metadata.uid !== '' && metadata.uid !== old.metadata.uid) {
+    if (context.info.verb === 'patch') {
+      throw invalid(resource.group, resource.kind, name, [
+        { field: 'metadata.uid', type: 'Invalid', value: metadata.uid, detail: 'field is immutable' },
+      ]);
+    }
     const key = [resource.group, resource.plural, namespace, name].filter((part) => part !== '').join('/');
     throw conflict(
       resource,
@@ -250,7 +280,7 @@ export function checkIdentity(context: RequestContext, old: KubeObject, object: 
   }
   if (metadata.resourceVersion === undefined || metadata.resourceVersion === '') {
     if (resource.unconditionalUpdate || context.info.verb === 'patch') return;
-    throw invalid(resource.group, resource.kind, name, [
+    throw invalid(resource.group, resource.plural, name, [
       { field: 'metadata.resourceVersion', type: 'Invalid', value: 0, detail: 'must be specified for an update' },
     ]);
   }

@@ -106,7 +106,7 @@ function fitScalar(scalar: Scalar, value: unknown, path: string, owner: Shape): 
       `json: cannot unmarshal number ${String(value)} into Go struct field ${structField(owner, path)} of type int32`,
     );
   }
-  if (scalar === 'T' || scalar === 'M') checkTime(value as string);
+  if (scalar === 'T' || scalar === 'M') checkTime(value as string, scalar === 'M');
   if (scalar === 'y' && !/^[A-Za-z0-9+/\r\n]*={0,2}[\r\n]*$/.test(value as string)) {
     throw new Misfit('illegal base64 data at input byte 0');
   }
@@ -136,13 +136,19 @@ function fitQuantity(value: unknown): string {
 
 const notAQuantity = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
-function checkTime(text: string): void {
+/** Micro times must have exactly six digits of a second, as Go's layout has. */
+function checkTime(text: string, micro: boolean): void {
+  const layout = micro ? '2006-01-02T15:04:05.000000Z07:00' : '2006-01-02T15:04:05Z07:00';
+  const quoted = JSON.stringify(text);
+  if (micro && !/\.\d{6}(Z|[+-]\d\d:\d\d)$/.test(text)) {
+    const rest = JSON.stringify(text.slice(19));
+    throw new Misfit(`parsing time ${quoted} as "${layout}": cannot parse ${rest} as ".000000"`);
+  }
   try {
     parseTime(text);
   } catch (error) {
     if (!(error instanceof TimeError)) throw error;
-    const quoted = JSON.stringify(text);
-    throw new Misfit(`parsing time ${quoted} as "2006-01-02T15:04:05Z07:00": cannot parse ${quoted} as "2006"`);
+    throw new Misfit(`parsing time ${quoted} as "${layout}": cannot parse ${quoted} as "2006"`);
   }
 }
 

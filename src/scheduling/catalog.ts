@@ -3,9 +3,9 @@
 // provides it, with what daemonsets leave free. A view is what a set of requirements leaves of them.
 import { compareStrings } from '../base/order.ts';
 import type { Axis } from './axis.ts';
-import { absent, PairTable } from './pair-table.ts';
 import type { HostPort } from './host-ports.ts';
 import { portsConflict } from './host-ports.ts';
+import { absent, PairTable } from './pair-table.ts';
 import type { RequirementSpace, SetId } from './requirement-space.ts';
 import type { Requirement, Requirements } from './requirements.ts';
 import { compatible, contentWithout } from './requirements.ts';

@@ -17,7 +17,9 @@ export class Limits {
     this.#left = templates.map(({ limits }) => limits && new Map(limits));
     this.#sizes = templates.map(({ catalog, limits }) => {
       const names = [...(limits?.keys() ?? [])].filter((name) => name !== 'nodes');
-      const sizes = names.map((name) => Float64Array.from(catalog.types, ({ capacity }) => Number(capacity.get(name) ?? 0n)));
+      const sizes = names.map((name) =>
+        Float64Array.from(catalog.types, ({ capacity }) => Number(capacity.get(name) ?? 0n)),
+      );
       return { names, sizes };
     });
     this.#largest = templates.map(({ catalog, limits }) => {
@@ -71,7 +73,8 @@ export class Limits {
       const best = names.map(() => -1);
       for (const row of catalog.fitting(view, total)) {
         const type = catalog.typeOf[row]!;
-        for (let i = 0; i < names.length; i++) if (best[i]! < 0 || sizes[i]![type]! > sizes[i]![best[i]!]!) best[i] = type;
+        for (let i = 0; i < names.length; i++)
+          if (best[i]! < 0 || sizes[i]![type]! > sizes[i]![best[i]!]!) best[i] = type;
       }
       taken = new Map(names.map((name, i) => [name, catalog.types[best[i]!]?.capacity.get(name) ?? 0n]));
       byShape.set(shape, taken);

@@ -2,17 +2,18 @@
 // The packing loop: one pod after the other, on an existing node, on a node being bought, or on a new one; relaxed step by
 // step where it does not fit; again from the start as long as anything moves.
 import { allTypes, type View } from './catalog.ts';
-import { hostRejects, NewNode, NodeGroup, type Search } from './in-flight.ts';
+import { ExistingNodes } from './existing-nodes.ts';
+import { NewNode, NodeGroup, type Search } from './in-flight.ts';
 import { Limits } from './limits.ts';
 import { missingValues, typesOf } from './min-values.ts';
-import type { PodClass } from './pod-class.ts';
+import { affinityAllows, domainsAdmitted, type PodClass } from './pod-class.ts';
 import type { MinValuesPolicy, SolveOptions } from './problem.ts';
 import { incompatible, type SetId } from './requirement-space.ts';
 import { Requirement } from './requirements.ts';
 import { Reservations } from './reservations.ts';
 import { untolerated } from './taints.ts';
 import type { Template } from './templates.ts';
-import { type Choice, chooseDomains, skewCeiling, type Group, passesFilter, type TopologyKey } from './topology.ts';
+import { type Choice, chooseDomains, type Group, passesFilter, skewCeiling, type TopologyKey } from './topology.ts';
 import type { NodeKind, Target, World } from './world.ts';
 
 /** One step of the solution. */
@@ -36,6 +37,8 @@ export interface Packed {
   /** Pods without a place, in the order of the queue. */
   readonly failed: readonly { readonly pod: number; readonly why: Failure }[];
   readonly timedOut: boolean;
+  /** What is left of the pools' limits. */
+  readonly limits: Limits;
 }
 
 /** Why a pod was not placed: nothing suits, it waits for reserved capacity, or time was up. */
@@ -103,9 +106,7 @@ export class Packer {
   readonly #groupIds = new Map<string, NodeGroup>();
   readonly #reach: (Reach | undefined)[] = [];
   readonly #steps: Step[] = [];
-  readonly #targetPorts: { readonly ports: World['targets'][number]['node']['ports'][number][] }[];
-  readonly #attached: Map<string, Set<string>>[];
-  readonly #kindCursors: Map<number, number>[];
+  readonly #existing: ExistingNodes;
   readonly #allowed = new Map<number, Uint8Array>();
   readonly #domainSets: SetId[][];
   readonly #manySets = new Map<string, SetId>();
@@ -127,11 +128,7 @@ export class Packer {
     this.#reservations = new Reservations(world.problem, world.templates);
     this.#limits = new Limits(world.templates);
     this.#zero = new Float64Array(world.axis.size);
-    this.#targetPorts = world.targets.map(({ node }) => ({ ports: [...node.ports] }));
-    this.#attached = world.targets.map(
-      ({ node }) => new Map([...node.attached].map(([driver, claims]) => [driver, new Set(claims)])),
-    );
-    this.#kindCursors = world.kinds.map(() => new Map());
+    this.#existing = new ExistingNodes(world);
     this.#domainSets = world.keys.map(({ key, domains }) =>
       domains.map((domain) => world.space.single(Requirement.in(key, [domain]))),
     );
@@ -176,7 +173,7 @@ export class Packer {
       waiting = again;
     }
     const failed = Array.from(waiting, (pod) => ({ pod, why: why.get(pod) ?? 'deadline' }));
-    return { nodes: this.#nodes, steps: this.#steps, failed, timedOut };
+    return { nodes: this.#nodes, steps: this.#steps, failed, timedOut, limits: this.#limits };
   }
 
   /** Whether a pod's answer may differ from that of others of its class. */
@@ -203,9 +200,10 @@ export class Packer {
     const reach = this.#reachOf(podClass);
     const choices = podClass.keyRules.length === 0 ? [] : this.#choices(podClass);
     if (!choices || !this.#affinityPossible(podClass)) return 'unschedulable';
-    const target = this.#findTarget(reach, podClass, pod, shape, choices);
+    const target = this.#existing.find(reach.kinds, podClass, pod, shape, choices);
     if (target) {
-      this.#joinTarget(target, podClass, pod, shape);
+      this.#existing.take(target, podClass, pod, shape);
+      this.#log(pod, target, undefined);
       return undefined;
     }
     const found = this.#findInFlight(reach, podClass, shape, choices);
@@ -300,8 +298,7 @@ export class Packer {
     const memo = wish.strict * 4096 + key.index;
     let allowed = this.#allowed.get(memo);
     if (!allowed) {
-      const requirement = this.#world.space.get(wish.strict).get(key.key);
-      allowed = Uint8Array.from(key.domains, (domain) => (!requirement || requirement.has(domain) ? 1 : 0));
+      allowed = domainsAdmitted(this.#world.space.get(wish.strict), key);
       this.#allowed.set(memo, allowed);
     }
     return allowed;
@@ -310,12 +307,6 @@ export class Packer {
   /** Whether required neighbours exist anywhere, or the pod may be the first of its kind. */
   #affinityPossible({ hostAffinities }: PodClass): boolean {
     return hostAffinities.every(({ group, self }) => group.hosts.size > 0 || (self && group.total === 0));
-  }
-
-  #affinityAllows({ hostAffinities }: PodClass, slot: number): boolean {
-    for (const { group, self } of hostAffinities)
-      if (!group.hosts.has(slot) && !(self && group.total === 0)) return false;
-    return true;
   }
 
   /** The requirement sets that a choice of domains leads to, best first. */
@@ -470,107 +461,6 @@ export class Packer {
     node.pending = still;
   }
 
-  // ---- existing nodes
-
-  #findTarget(
-    reach: Reach,
-    podClass: PodClass,
-    pod: number,
-    shape: number,
-    choices: readonly Choice[],
-  ): Target | undefined {
-    let best: Target | undefined;
-    const isCandidate = this.#world.batch.isCandidate[pod] === 1;
-    const key = podClass.signature * this.#shapeCount + shape;
-    for (const kind of reach.kinds) {
-      if (kind.closedToMoves && isCandidate) continue;
-      if (choices.length > 0 && !choices.every((choice) => isOpen(choice, kind.domains[choice.key.index]!))) continue;
-      const found = this.#findInKind(
-        kind,
-        podClass,
-        pod,
-        key,
-        this.#world.requests[shape]!,
-        best?.slot ?? Number.POSITIVE_INFINITY,
-      );
-      if (found) best = found;
-    }
-    return best;
-  }
-
-  #findInKind(
-    kind: NodeKind,
-    podClass: PodClass,
-    pod: number,
-    key: number,
-    request: Float64Array,
-    below: number,
-  ): Target | undefined {
-    const { targets } = kind;
-    const cursors = this.#kindCursors[kind.id]!;
-    let position = cursors.get(key) ?? 0;
-    let remembered = -1;
-    let found: Target | undefined;
-    for (; position < targets.length; position++) {
-      const target = targets[position]!;
-      if (target.slot >= below) break;
-      if (!hasRoom(target.room, request) || hostRejects(podClass, target.slot, this.#targetPorts[target.slot]!.ports))
-        continue;
-      if (this.#affinityAllows(podClass, target.slot) && this.#canAttach(target, pod)) {
-        found = target;
-        break;
-      }
-      if (remembered < 0) remembered = position;
-    }
-    cursors.set(key, remembered < 0 ? position : remembered);
-    return found;
-  }
-
-  #canAttach(target: Target, pod: number): boolean {
-    const { volumeLimits } = target.node;
-    if (volumeLimits.size === 0) return true;
-    const wanted = this.#world.batch.attachments.get(this.#world.batch.pods[pod]!);
-    if (!wanted) return true;
-    const attached = this.#attached[target.slot]!;
-    const more = new Map<string, Set<string>>();
-    for (const { driver, claim } of wanted) {
-      if (attached.get(driver)?.has(claim)) continue;
-      const claims = more.get(driver) ?? new Set();
-      more.set(driver, claims.add(claim));
-    }
-    for (const [driver, claims] of more) {
-      const limit = volumeLimits.get(driver);
-      if (limit !== undefined && (attached.get(driver)?.size ?? 0) + claims.size > limit) return false;
-    }
-    return true;
-  }
-
-  #joinTarget(target: Target, podClass: PodClass, pod: number, shape: number): void {
-    const request = this.#world.requests[shape]!;
-    for (let r = 0; r < request.length; r++) target.room[r]! -= request[r]!;
-    this.#targetPorts[target.slot]!.ports.push(...podClass.side.ports);
-    for (const { driver, claim } of this.#world.batch.attachments.get(this.#world.batch.pods[pod]!) ?? []) {
-      const attached = this.#attached[target.slot]!;
-      const claims = attached.get(driver);
-      if (claims) claims.add(claim);
-      else attached.set(driver, new Set([claim]));
-    }
-    const { kind } = target;
-    const count = (group: Group): void => {
-      if (group.filter && !passesFilter(group.filter, kind.labels, kind.taints, kind.dialect)) return;
-      const domain = group.key ? kind.domains[group.key.index]! : 0;
-      if (domain < 0) return;
-      group.total++;
-      if (group.key) group.counts[domain]!++;
-      else group.hosts.set(target.slot, (group.hosts.get(target.slot) ?? 0) + 1);
-    };
-    const counted = this.#world.counted[podClass.labels]!;
-    for (const group of counted.zoned) count(group);
-    for (const group of counted.hosted) count(group);
-    for (const group of podClass.owns) count(group);
-    this.#log(pod, target, undefined);
-  }
-
   // ---- nodes being bought
 
   #findInFlight(reach: Reach, podClass: PodClass, shape: number, choices: readonly Choice[]): Found | undefined {
@@ -641,7 +531,7 @@ export class Packer {
   #accepts(node: NewNode): boolean {
     const { podClass, set, view, request } = this.#search;
     return (
-      this.#affinityAllows(podClass, node.slot) &&
+      affinityAllows(podClass, node.slot) &&
       this.#skewAllows(podClass, node, set) &&
       (!node.template.isPicky || this.#extras(node, node.template, set, view, sum(node.total, request)) !== undefined)
     );
@@ -868,19 +758,9 @@ export class Packer {
   }
 }
 
-/** Whether a choice admits a node in a domain; -1: it has none. */
-function isOpen(choice: Choice, domain: number): boolean {
-  return domain < 0 ? choice.optional : choice.domains.includes(domain);
-}
-
 /** Whether a node comes first: fewer pods, then longer with as many. */
 function isBefore(a: NewNode, b: NewNode): boolean {
   return a.pods.length < b.pods.length || (a.pods.length === b.pods.length && a.seq < b.seq);
-}
-
-function hasRoom(room: Float64Array, request: Float64Array): boolean {
-  for (let r = 0; r < request.length; r++) if (room[r]! < request[r]!) return false;
-  return true;
 }
 
 function sum(a: Float64Array, b: Float64Array): Float64Array {

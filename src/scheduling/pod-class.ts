@@ -9,7 +9,7 @@ import type { PodAffinityTerm, Toleration, TopologySpreadConstraint } from './ob
 import type { RequirementSpace, SetId } from './requirement-space.ts';
 import {
   mergeRequirements,
-  Requirement,
+  type Requirement,
   type Requirements,
   requirementsOf,
   requirementsOfLabels,
@@ -105,7 +105,8 @@ export class PodClasses {
 
   /** The class of pods with these constraints and labels. */
   make(constraints: Constraints, labelClass: number): PodClass {
-    const { groups, labelClasses, keyOf } = this.#context;
+    const { groups, labelClasses } = this.#context;
+    const keyOf = (name: string): TopologyKey | undefined => this.#context.keyOf(name);
     const side = this.#side(constraints);
     const own = labelClasses[labelClass]!;
     const byKey = new Map<TopologyKey, KeyRules>();
@@ -275,7 +276,11 @@ export class PodClasses {
 const everyNode: NodeFilter = { signature: '', terms: [], tolerations: undefined };
 
 /** Which nodes count for a spread constraint: by default those the pod could select. Undefined: all of them. */
-function filterOf(constraint: TopologySpreadConstraint, c: Constraints, dialects: readonly Dialect[]): NodeFilter | undefined {
+function filterOf(
+  constraint: TopologySpreadConstraint,
+  c: Constraints,
+  dialects: readonly Dialect[],
+): NodeFilter | undefined {
   const honorsAffinity = (constraint.nodeAffinityPolicy ?? 'Honor') === 'Honor';
   const honorsTaints = constraint.nodeTaintsPolicy === 'Honor';
   const terms = dialects.map(({ labels: set }) => (honorsAffinity ? selectionTerms(c, set) : []));
@@ -302,3 +307,16 @@ function selectionTerms(c: Constraints, set: LabelSet): Requirements[] {
 
 /** The key that every node has a value of its own for. */
 export const hostnameKey = labels.hostname;
+
+/** By domain of a key: 1 where requirements admit it. */
+export function domainsAdmitted(requirements: Requirements, { key, domains }: TopologyKey): Uint8Array {
+  const requirement = requirements.get(key);
+  return Uint8Array.from(domains, (domain) => (!requirement || requirement.has(domain) ? 1 : 0));
+}
+
+/** Whether required neighbours are on a node already, or the pod may be the first of them. */
+export function affinityAllows({ hostAffinities }: PodClass, slot: number): boolean {
+  for (const { group, self } of hostAffinities)
+    if (!group.hosts.has(slot) && !(self && group.total === 0)) return false;
+  return true;
+}

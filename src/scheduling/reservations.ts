@@ -22,7 +22,8 @@ export class Reservations {
         for (const { requirements, reservationCapacity } of offerings ?? []) {
           if (reservationCapacity === undefined) continue;
           const id =
-            requirements.find((r) => (key === undefined ? !commonLabelSet.wellKnown.has(r.key) : r.key === key))?.values?.[0] ?? '';
+            requirements.find((r) => (key === undefined ? !commonLabelSet.wellKnown.has(r.key) : r.key === key))
+              ?.values?.[0] ?? '';
           this.#left.set(id, Math.min(this.#left.get(id) ?? Number.POSITIVE_INFINITY, reservationCapacity));
         }
       }

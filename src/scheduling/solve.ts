@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The scheduler's front door.
 import { compareStrings } from '../base/order.ts';
-import { failureOf } from './failures.ts';
+import { Failures } from './failures.ts';
 import { Finalizer } from './finalize.ts';
 import { type Packed, Packer } from './pack.ts';
 import type { ExistingNodeResult, Placement, PodError, Problem, SolveOptions, SolveResult } from './problem.ts';
@@ -32,7 +32,8 @@ function render(world: World, packed: Packed, options: SolveOptions, start: numb
     };
   });
   const errors: PodError[] = rejected.map(({ key, reason, detail }) => ({ pod: key, reason, detail }));
-  for (const { pod, why } of packed.failed) errors.push({ pod: keys[pod]!, ...failureOf(world, pod, why) });
+  const failures = new Failures(world, packed.limits);
+  for (const { pod, why } of packed.failed) errors.push({ pod: keys[pod]!, ...failures.of(pod, why) });
   let totalPrice = 0;
   for (const { price } of newNodeClaims) totalPrice += price;
   return {

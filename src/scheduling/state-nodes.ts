@@ -66,18 +66,18 @@ export function leavingNodes(problem: Problem): Map<string, 'deleted' | 'candida
   const leaving = new Map<string, 'deleted' | 'candidate'>();
   if ((problem.nodes?.length ?? 0) === 0 && (problem.nodeClaims?.length ?? 0) === 0) return leaving;
   for (const joined of join(problem)) {
-    const { node, claim } = joined;
-    const names = [node?.metadata.name ?? '', claim?.metadata.name ?? ''].filter((name) => name !== '');
-    const terminating = claim?.status?.conditions?.some(
-      ({ type, status }) => type === 'InstanceTerminating' && status === 'True',
-    );
-    const deleted = claim
-      ? Boolean(claim.metadata.deletionTimestamp) || terminating
-      : Boolean(node?.metadata.deletionTimestamp);
-    if (deleted || names.some((name) => marked.has(name))) leaving.set(nameOf(joined), 'deleted');
+    const names = [joined.node?.metadata.name ?? '', joined.claim?.metadata.name ?? ''].filter((name) => name !== '');
+    if (isDeleted(joined) || names.some((name) => marked.has(name))) leaving.set(nameOf(joined), 'deleted');
     else if (names.some((name) => candidates.has(name))) leaving.set(nameOf(joined), 'candidate');
   }
   return leaving;
+}
+
+function isDeleted({ node, claim }: Joined): boolean {
+  if (!claim) return Boolean(node?.metadata.deletionTimestamp);
+  const { conditions } = claim.status ?? {};
+  if (conditions?.some(({ type, status }) => type === 'InstanceTerminating' && status === 'True')) return true;
+  return Boolean(claim.metadata.deletionTimestamp);
 }
 
 /** The nodes of a problem: initialised ones first, then by name. Unreadable ones become errors. */
@@ -120,26 +120,30 @@ export function stateNodes(
 
 type Described = Pick<StateNode, 'name' | 'hostname' | 'nodePool' | 'labels' | 'taints' | 'initialized'>;
 
-function describe({ node, claim }: Joined, name: string): Described {
-  const is = (label: string): boolean => !claim || node?.metadata.labels?.[label] === 'true';
-  const registered = node !== undefined && is(labels.registered);
-  const initialized = node !== undefined && is(labels.initialized);
-  const own = (registered ? node.metadata.labels : (claim?.metadata.labels ?? node?.metadata.labels)) ?? {};
-  const startup = claim?.spec?.startupTaints ?? [];
-  const raw = (registered ? node.spec?.taints : (claim?.spec?.taints ?? node?.spec?.taints)) ?? [];
-  const taints =
-    initialized || !claim
-      ? [...raw]
-      : raw.filter((t) => !isEphemeralTaint(t) && !startup.some((s) => s.key === t.key && s.effect === t.effect));
-  if (node?.spec?.unschedulable && !taints.some(({ key }) => key === unschedulable.key)) taints.push(unschedulable);
+function describe(joined: Joined, name: string): Described {
+  const { node, claim } = joined;
+  const is = (label: string): boolean => node !== undefined && (!claim || node.metadata.labels?.[label] === 'true');
+  const registered = is(labels.registered);
+  const initialized = is(labels.initialized);
+  const own = (registered ? node?.metadata.labels : (claim?.metadata.labels ?? node?.metadata.labels)) ?? {};
   return {
     name,
     hostname: own[labels.hostname] ?? name,
     nodePool: own[labels.nodePool],
     labels: own[labels.hostname] === undefined ? { ...own, [labels.hostname]: name } : own,
-    taints,
+    taints: taintsOf(joined, registered, initialized),
     initialized,
   };
+}
+
+function taintsOf({ node, claim }: Joined, registered: boolean, initialized: boolean): Taint[] {
+  const startup = claim?.spec?.startupTaints ?? [];
+  const raw = (registered ? node?.spec?.taints : (claim?.spec?.taints ?? node?.spec?.taints)) ?? [];
+  const passing = (taint: Taint): boolean =>
+    isEphemeralTaint(taint) || startup.some(({ key, effect }) => key === taint.key && effect === taint.effect);
+  const taints = initialized || !claim ? [...raw] : raw.filter((taint) => !passing(taint));
+  if (node?.spec?.unschedulable && !taints.some(({ key }) => key === unschedulable.key)) taints.push(unschedulable);
+  return taints;
 }
 
 const unschedulable: Taint = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };

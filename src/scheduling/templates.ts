@@ -280,7 +280,8 @@ class TypeReader {
   }
 
   #requirement(spec: RequirementSpec): Requirement | undefined {
-    if (spec.operator !== 'In' || !spec.values || spec.minValues !== undefined) return Requirement.parse(spec, this.#labels);
+    if (spec.operator !== 'In' || !spec.values || spec.minValues !== undefined)
+      return Requirement.parse(spec, this.#labels);
     let known = this.#known.get(spec.key);
     if (!known) {
       known = new Map();

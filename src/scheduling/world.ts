@@ -213,7 +213,8 @@ class Compiler {
     for (const node of this.#nodes) {
       const domain = key.indexOf.get(node.labels[key.key] ?? '\0');
       if (domain === undefined || universe[domain] === 1) continue;
-      if (passesFilter(filter, this.#labelsOf(node), node.taints, this.#dialects.of(node.nodePool).index)) universe[domain] = 1;
+      if (passesFilter(filter, this.#labelsOf(node), node.taints, this.#dialects.of(node.nodePool).index))
+        universe[domain] = 1;
     }
     return universe;
   }
@@ -327,7 +328,8 @@ class Compiler {
     const nodes = new Map(this.#nodes.map((node) => [node.name, node]));
     const slots = new Map(targets.map(({ node, slot }) => [node.name, slot]));
     const count = (group: Group, node: StateNode): void => {
-      if (!passesFilter(group.filter, this.#labelsOf(node), node.taints, this.#dialects.of(node.nodePool).index)) return;
+      if (!passesFilter(group.filter, this.#labelsOf(node), node.taints, this.#dialects.of(node.nodePool).index))
+        return;
       if (!group.key) {
         const slot = slots.get(node.name);
         group.total++;

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// `karpenter solve FILE`: reads a scheduling problem, prints where its pods go and what has to be bought.
+import { readFileSync } from 'node:fs';
+import { type Command, Option } from 'commander';
+import { parseAllDocuments } from 'yaml';
+import { RealClock } from '../base/clock.ts';
+import { KarpenterError, messageOf } from '../base/errors.ts';
+import type { NewNodeClaim, Problem, SolveResult } from '../scheduling/problem.ts';
+
+interface SolveFlags {
+  readonly output: 'json' | 'table';
+  readonly explain?: string;
+  readonly timeout?: string;
+  readonly exitCode?: boolean;
+}
+
+/** The file cannot be read as a problem. Ends the program with exit code 2. */
+class ProblemFileError extends KarpenterError {
+  constructor(file: string, message: string) {
+    super('KRP_PROBLEM_FILE', `${file}: ${message}`, { details: { file } });
+  }
+}
+
+/** Adds the `solve` command. Exit codes: 0 solved (also when pods are left over), 2 the file is no problem. */
+export function registerSolve(program: Command): void {
+  program
+    .command('solve')
+    .description('place the pods of a problem file (docs/reference/problem-file.md) and print what to buy')
+    .argument('<file>', 'JSON or YAML; - reads standard input')
+    .addOption(new Option('-o, --output <format>', 'what to print').choices(['json', 'table']).default('table'))
+    .option('--explain <namespace/name>', 'explain why this pod was not placed')
+    .option('--timeout <milliseconds>', 'end with what was found by then')
+    .option('--exit-code', 'exit with 1 when a pod could not be placed')
+    .action(async (file: string, flags: SolveFlags) => {
+      try {
+        await run(file, flags);
+      } catch (error) {
+        if (!(error instanceof ProblemFileError)) throw error;
+        console.error(`karpenter: ${error.message}`);
+        process.exitCode = 2;
+      }
+    });
+}
+
+async function run(file: string, flags: SolveFlags): Promise<void> {
+  const problem = readProblem(file);
+  const { solve } = await import('../scheduling/solve.ts');
+  const clock = new RealClock();
+  const timeoutMs = flags.timeout === undefined ? undefined : Number(flags.timeout);
+  if (timeoutMs !== undefined && !(timeoutMs > 0))
+    throw new ProblemFileError('--timeout', 'must be a positive number of milliseconds');
+  const result = solve(problem, { clock: () => clock.monotonic(), ...(timeoutMs === undefined ? {} : { timeoutMs }) });
+  if (flags.explain !== undefined) console.log(await explain(problem, result, flags.explain));
+  else console.log(flags.output === 'json' ? JSON.stringify(result, undefined, 2) : table(result));
+  if (flags.exitCode && result.errors.length > 0) process.exitCode = 1;
+}
+
+async function explain(problem: Problem, result: SolveResult, pod: string): Promise<string> {
+  const { explainPod, renderExplanation } = await import('../scheduling/explain.ts');
+  const explanation = explainPod(problem, result, pod.includes('/') ? pod : `default/${pod}`);
+  if (!explanation) throw new ProblemFileError('--explain', `the problem has no pod ${pod} to place`);
+  return renderExplanation(explanation);
+}
+
+function readProblem(file: string): Problem {
+  let text: string;
+  try {
+    text = readFileSync(file === '-' ? 0 : file, 'utf8');
+  } catch (error) {
+    throw new ProblemFileError(file, messageOf(error));
+  }
+  return checkProblem(file, parse(file, text));
+}
+
+function parse(file: string, text: string): unknown {
+  if (/^\s*[{[]/.test(text)) {
+    try {
+      return JSON.parse(text);
+    } catch (error) {
+      throw new ProblemFileError(file, `not valid JSON: ${messageOf(error)}`);
+    }
+  }
+  const documents = parseAllDocuments(text);
+  const [document, second] = 'empty' in documents ? [] : documents;
+  if (!document) throw new ProblemFileError(file, 'the file is empty');
+  if (second) throw new ProblemFileError(file, 'holds several YAML documents; a problem is one');
+  const [wrong] = document.errors;
+  if (wrong) throw new ProblemFileError(file, `not valid YAML: ${wrong.message}`);
+  return document.toJS();
+}
+
+const lists = [
+  'nodes',
+  'nodeClaims',
+  'podDisruptionBudgets',
+  'daemonSets',
+  'namespaces',
+  'persistentVolumeClaims',
+  'persistentVolumes',
+  'storageClasses',
+  'csiNodes',
+] as const;
+
+/** The outline of a problem; single broken objects are the solver's to report. */
+function checkProblem(file: string, value: unknown): Problem {
+  const fail = (message: string): never => {
+    throw new ProblemFileError(file, message);
+  };
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return fail('a problem is an object');
+  const problem = value as Record<string, unknown>;
+  for (const name of ['nodePools', 'pods'])
+    if (!Array.isArray(problem[name])) fail(`${name} must be a list (see docs/reference/problem-file.md)`);
+  for (const name of lists)
+    if (problem[name] !== undefined && !Array.isArray(problem[name])) fail(`${name} must be a list`);
+  const types = problem['instanceTypes'];
+  if (typeof types !== 'object' || types === null || Array.isArray(types))
+    fail('instanceTypes must map NodePool names to lists of instance types');
+  for (const [pool, of] of Object.entries(types as object))
+    if (!Array.isArray(of)) fail(`instanceTypes.${pool} must be a list`);
+  return value as Problem;
+}
+
+function table(result: SolveResult): string {
+  const lines: string[] = [];
+  const { newNodeClaims, existingNodes, errors, objectErrors, stats } = result;
+  if (newNodeClaims.length > 0) {
+    lines.push(
+      ...columns(
+        ['NODEPOOL', 'CHEAPEST', 'TYPES', 'PRICE/H', 'PODS', 'CPU', 'MEMORY', 'WHERE'],
+        newNodeClaims.map(claimRow),
+      ),
+      '',
+    );
+  }
+  if (existingNodes.length > 0) {
+    lines.push(
+      ...columns(
+        ['NODE', 'NEW PODS'],
+        existingNodes.map(({ name, pods }) => [name, String(pods.length)]),
+      ),
+      '',
+    );
+  }
+  if (errors.length > 0)
+    lines.push(
+      ...columns(
+        ['POD WITHOUT A PLACE', 'WHY'],
+        errors.map(({ pod, reason }) => [pod, reason]),
+      ),
+      '',
+    );
+  if (objectErrors.length > 0)
+    lines.push(
+      ...columns(
+        ['NOT USED', 'WHY'],
+        objectErrors.map(({ object, reason }) => [object, reason]),
+      ),
+      '',
+    );
+  lines.push(
+    `${stats.scheduled} of ${stats.pods} pods placed, ${newNodeClaims.length} nodes to buy for ${stats.totalPrice.toFixed(4)}/h, ` +
+      `in ${stats.durationMs.toFixed(1)} ms${stats.timedOut ? ' (deadline reached)' : ''}`,
+  );
+  return lines.join('\n');
+}
+
+function claimRow({ nodePool, instanceTypes, price, pods, requests, requirements }: NewNodeClaim): string[] {
+  const zone = requirements.find(({ key, operator }) => key === 'topology.kubernetes.io/zone' && operator === 'In');
+  return [
+    nodePool,
+    instanceTypes[0] ?? '-',
+    String(instanceTypes.length),
+    price.toFixed(4),
+    String(pods.length),
+    requests['cpu'] ?? '0',
+    requests['memory'] ?? '0',
+    zone?.values?.join(',') ?? 'any',
+  ];
+}
+
+function columns(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  const all = [head, ...rows];
+  const widths = head.map((_, i) => all.reduce((most, row) => Math.max(most, row[i]?.length ?? 0), 0));
+  return all.map((row) =>
+    row
+      .map((cell, i) => cell.padEnd(widths[i]!))
+      .join('   ')
+      .trimEnd(),
+  );
+}

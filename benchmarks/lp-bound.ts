@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // A lower bound on the price of any packing, by linear programming (HiGHS): machines may be bought in fractions and pods
 // cut to pieces, but every resource of every machine must suffice for what is put on it.
-import highsLoader from 'highs';
+import highs from 'highs';
 import type { Pod } from '../src/scheduling/objects.ts';
 import type { Problem } from '../src/scheduling/problem.ts';
 import { amounts, subtract } from '../src/scheduling/testing/amounts.ts';
 import { Pool } from '../src/scheduling/testing/catalogue.ts';
 import { nodeTerms, podRequests, possiblyMatches } from '../src/scheduling/testing/pod-rules.ts';
 import { missing } from '../src/scheduling/testing/values.ts';
+
+// The types are of its CommonJS form: as a module, the default export is the loader itself.
+const load = highs as unknown as typeof highs.default;
 
 interface Launchable {
   readonly price: number;
@@ -33,8 +36,7 @@ export async function lowerBound(problem: Problem): Promise<{ price: number; col
   const resources = demands.names;
   const launches = problem.nodePools.flatMap((_, i) => launchesOf(new Pool(problem, i, []), demands.list, resources));
   const frontier = withoutDominated(launches);
-  const highs = await highsLoader();
-  const solution = highs.solve(program(frontier, demands.list, resources.length), { presolve: 'on' });
+  const solution = (await load()).solve(program(frontier, demands.list, resources.length), { presolve: 'on' });
   if (solution.Status !== 'Optimal') throw new Error(`the linear program ended ${solution.Status}`);
   return { price: solution.ObjectiveValue, columns: frontier.length };
 }

@@ -206,7 +206,8 @@ export class Pool {
     const claim = merged(requirements.map((e) => this.normal(e)));
     for (const [key, allowed] of this.template) {
       const asked = claim.get(key);
-      if (asked && !asked.isWithin(allowed)) found.push(`${key}: ${asked} is not within the pool's ${allowed}`);
+      if (asked && !asked.isWithin(allowed))
+        found.push(`${key}: ${asked.toString()} is not within the pool's ${allowed.toString()}`);
     }
     return found;
   }

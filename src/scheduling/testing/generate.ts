@@ -103,7 +103,7 @@ function makePool(c: Chooser, name: string, cloud: 'a' | 'b'): NodePool {
   if (chance(c, 12)) requirements.push({ key: 'node.kubernetes.io/instance-type', operator: 'Exists', minValues: 2 });
   if (chance(c, 8)) requirements.push({ key: clouds[cloud].family, operator: 'Exists', minValues: 2 });
   if (chance(c, 20)) requirements.push(oneOf('team', ...atLeastOne(some(c, ['red', 'blue'], 60), 'red')));
-  else if (chance(c, 20)) labels['team'] = pick(c, ['red', 'blue']);
+  else if (chance(c, 21)) labels['team'] = pick(c, ['red', 'blue']);
   if (chance(c, 10)) requirements.push({ key: 'rack', operator: 'Exists' });
   const limits: Record<string, string> = {};
   if (chance(c, 15)) limits['cpu'] = pick(c, ['64', '16', '8', '4']);

@@ -141,7 +141,7 @@ function product(volumes: readonly (readonly (readonly Expression[])[])[]): Expr
 function byZone(launches: readonly Launch[]): Launch[][] {
   const groups = new Map<string, Launch[]>();
   for (const l of launches) {
-    const key = `${l.labels.get(zoneLabel)?.values}|${l.labels.get(capacityTypeLabel)?.values}`;
+    const key = [zoneLabel, capacityTypeLabel].map((k) => l.labels.get(k)?.values.toString()).join('|');
     groups.set(key, [...(groups.get(key) ?? []), l]);
   }
   return [...groups.values()];

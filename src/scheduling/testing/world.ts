@@ -244,7 +244,7 @@ export class World {
       report(
         'node-affinity',
         keys
-          .map((k) => `${k} may be ${spot.label(k).values}${spot.label(k).maybeAbsent ? ' or absent' : ''}`)
+          .map((k) => `${k} may be ${spot.label(k).values.toString()}${spot.label(k).maybeAbsent ? ' or absent' : ''}`)
           .join('; '),
       );
     }

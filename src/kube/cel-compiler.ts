@@ -2,8 +2,10 @@
 // Turns a CEL tree into closures over a frame of variables: names are resolved once, evaluation only runs.
 
 import { functions, methods, typeConstants } from './cel-library.ts';
+import { type Collect, collectMapped, collectors, skipped } from './cel-macros.ts';
 import type { CelNode } from './cel-parser.ts';
 import {
+  bool,
   CelError,
   CelOptional,
   celAdd,
@@ -24,7 +26,7 @@ import {
 } from './cel-values.ts';
 
 /** What one evaluation works on: variables by slot, and how many steps of loops it has left. */
-export interface Frame {
+interface Frame {
   readonly slots: unknown[];
   budget: number;
 }
@@ -316,111 +318,6 @@ export class CelCompiler {
   }
 }
 
-interface Step {
-  readonly item: unknown;
-  readonly value: unknown;
-  readonly key: unknown;
-}
-const skipped = Symbol('skipped');
-type Collect = (length: number, step: (i: number) => Step | typeof skipped) => unknown;
-
-const collectMapped: Collect = (length, step) => {
-  const list: unknown[] = [];
-  for (let i = 0; i < length; i++) {
-    const result = step(i);
-    if (result !== skipped) list.push(result.value);
-  }
-  return list;
-};
-
-/** `all` and `exists`: the deciding item wins over items that fail. */
-const quantify =
-  (deciding: boolean): Collect =>
-  (length, step) => {
-    let failure: unknown;
-    for (let i = 0; i < length; i++) {
-      try {
-        const result = step(i);
-        if (result !== skipped && bool(result.value) === deciding) return deciding;
-      } catch (error) {
-        if (!(error instanceof CelError)) throw error;
-        failure ??= error;
-      }
-    }
-    if (failure !== undefined) throw failure;
-    return !deciding;
-  };
-
-const existsOne: Collect = (length, step) => {
-  let count = 0;
-  for (let i = 0; i < length; i++) {
-    const result = step(i);
-    if (result !== skipped && bool(result.value)) count++;
-  }
-  return count === 1;
-};
-
-const filterItems: Collect = (length, step) => {
-  const list: unknown[] = [];
-  for (let i = 0; i < length; i++) {
-    const result = step(i);
-    if (result !== skipped && bool(result.value)) list.push(result.item);
-  }
-  return list;
-};
-
-const transformMap: Collect = (length, step) => {
-  const map = new Map<unknown, unknown>();
-  for (let i = 0; i < length; i++) {
-    const result = step(i);
-    if (result !== skipped) map.set(result.key, result.value);
-  }
-  return map;
-};
-
-const transformMapEntry: Collect = (length, step) => {
-  const map = new Map<unknown, unknown>();
-  for (let i = 0; i < length; i++) {
-    const result = step(i);
-    if (result === skipped) continue;
-    if (!isMap(result.value)) throw noSuchOverload();
-    for (const key of mapKeys(result.value)) {
-      if (map.has(key)) throw new CelError(`insert failed: key ${String(key)} already exists`);
-      map.set(key, mapGet(result.value, key));
-    }
-  }
-  return map;
-};
-
-const sortBy: Collect = (length, step) => {
-  const steps: Step[] = [];
-  for (let i = 0; i < length; i++) {
-    const result = step(i);
-    if (result !== skipped) steps.push(result);
-  }
-  return steps.sort((a, b) => celCompare(a.value, b.value)).map(({ item }) => item);
-};
-
-const collectors: ReadonlyMap<string, Collect> = new Map([
-  ['all/2', quantify(false)],
-  ['exists/2', quantify(true)],
-  ['exists_one/2', existsOne],
-  ['existsOne/2', existsOne],
-  ['filter/2', filterItems],
-  ['map/2', collectMapped],
-  ['sortBy/2', sortBy],
-  ['all/3', quantify(false)],
-  ['exists/3', quantify(true)],
-  ['exists_one/3', existsOne],
-  ['existsOne/3', existsOne],
-  ['transformList/3', collectMapped],
-  ['transformList/4', collectMapped],
-  ['transformMap/3', transformMap],
-  ['transformMap/4', transformMap],
-  ['transformMapEntry/3', transformMapEntry],
-  ['transformMapEntry/4', transformMapEntry],
-]);
-
 /** Patterns, durations and times that are written out are wrong when compiling already. */
 function checkLiterals(name: string, args: readonly CelNode[]): void {
   const literal = name === 'matches' || name === 'find' || name === 'findAll' ? args[1] : args[0];
@@ -448,11 +345,6 @@ function either(frame: Frame, left: Evaluate, right: Evaluate, deciding: boolean
   if (bool(right(frame)) === deciding) return deciding;
   if (failure !== undefined) throw failure;
   return !deciding;
-}
-
-function bool(value: unknown): boolean {
-  if (typeof value === 'boolean') return value;
-  throw noSuchOverload();
 }
 
 function lookupOptional(container: CelOptional, key: unknown): CelOptional {

@@ -106,7 +106,7 @@ const keywords = new Set(
 );
 
 /** The name of a property in an expression: `foo-bar` is `foo__dash__bar`, `namespace` is `__namespace__`. */
-export function escapeName(name: string): string {
+function escapeName(name: string): string {
   if (keywords.has(name)) return `__${name}__`;
   if (!/__|[-./]/.test(name)) return name;
   return name.replace(/__|[-./]/g, (part) => {

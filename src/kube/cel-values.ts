@@ -89,6 +89,12 @@ export function noSuchOverload(): CelError {
   return new CelError('no such overload');
 }
 
+/** A condition must be a bool: CEL has no truthiness. */
+export function bool(value: unknown): boolean {
+  if (typeof value === 'boolean') return value;
+  throw noSuchOverload();
+}
+
 export function isInt(value: unknown): value is number | bigint {
   return (
     typeof value === 'bigint' || (typeof value === 'number' && Number.isInteger(value) && Math.abs(value) < 2 ** 63)

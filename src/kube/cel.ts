@@ -16,7 +16,7 @@ import {
   mapKeys,
 } from './cel-values.ts';
 
-export { type CelInputSchema, celInput } from './cel-input.ts';
+export { celInput } from './cel-input.ts';
 export { CelError } from './cel-values.ts';
 
 export interface CelOptions {

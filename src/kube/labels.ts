@@ -64,6 +64,7 @@ class Requirement implements SelectorRequirement {
   readonly operator: SelectorOperator;
   readonly values: readonly string[];
   readonly #symbol: SelectorSymbol;
+  readonly #accepted: ReadonlySet<string>;
   readonly #bound: bigint | undefined;
 
   constructor(key: string, symbol: SelectorSymbol, values: readonly string[]) {
@@ -71,17 +72,19 @@ class Requirement implements SelectorRequirement {
     this.operator = operators[symbol];
     this.values = Object.freeze([...values]);
     this.#symbol = symbol;
+    this.#accepted = new Set(values);
     this.#bound = this.operator === 'Gt' || this.operator === 'Lt' ? parseInt64(values[0] ?? '') : undefined;
   }
 
   matches(labels: Labels): boolean {
-    // Object.hasOwn, because `constructor` is a legal label key.
-    const value = Object.hasOwn(labels, this.key) ? labels[this.key] : undefined;
+    // What the prototype has under a name (`constructor` is a legal key) is never a string.
+    const found: unknown = labels[this.key];
+    const value = typeof found === 'string' ? found : undefined;
     switch (this.operator) {
       case 'In':
-        return value !== undefined && this.values.includes(value);
+        return value !== undefined && this.#accepted.has(value);
       case 'NotIn':
-        return value === undefined || !this.values.includes(value);
+        return value === undefined || !this.#accepted.has(value);
       case 'Exists':
         return value !== undefined;
       case 'DoesNotExist':
@@ -118,8 +121,7 @@ class AllOf implements Selector {
 
   matches(labels: Labels | undefined): boolean {
     const given = labels ?? noLabels;
-    for (const requirement of this.requirements) if (!requirement.matches(given)) return false;
-    return true;
+    return this.requirements.every((requirement) => requirement.matches(given));
   }
 
   toString(): string {

@@ -183,13 +183,14 @@ function parseText(text: string): Quantity {
   const fraction = parts[3] ?? '';
   const suffix = interpretSuffix(parts[4] ?? '', text);
   const digits = whole + fraction;
+  const mantissa = BigInt(digits);
   const magnitude =
     suffix.format === 'BinarySI'
-      ? scaleToNano(BigInt(digits) << BigInt(suffix.exponent), -fraction.length)
-      : scaleToNano(BigInt(digits), suffix.exponent - fraction.length);
+      ? scaleToNano(mantissa << BigInt(suffix.exponent), -fraction.length)
+      : scaleToNano(mantissa, suffix.exponent - fraction.length);
 
   if (!fitsInt64(whole, fraction, suffix)) return beyondInt64(text, parts, magnitude, suffix.format);
-  const kept = isWrittenCanonically(digits, fraction.length, suffix) ? text : undefined;
+  const kept = isWrittenCanonically(mantissa, digits, fraction.length, suffix) ? text : undefined;
   return Quantity.withText(sign === '-' ? -magnitude : magnitude, suffix.format, kept);
 }
 
@@ -216,7 +217,13 @@ function interpretSuffix(suffix: string, text: string): Suffix {
 /** `mantissa × 10^exponent` in nano units; what is finer rounds up (mantissa is never negative). */
 function scaleToNano(mantissa: bigint, exponent: number): bigint {
   const shift = exponent + nanoExponent;
-  return shift >= 0 ? mantissa * 10n ** BigInt(shift) : divideAwayFromZero(mantissa, 10n ** BigInt(-shift));
+  return shift >= 0 ? mantissa * powerOfTen(shift) : divideAwayFromZero(mantissa, powerOfTen(-shift));
+}
+
+const tens = Array.from({ length: 40 }, (_, i) => 10n ** BigInt(i));
+
+function powerOfTen(exponent: number): bigint {
+  return tens[exponent] ?? 10n ** BigInt(exponent);
 }
 
 function divideAwayFromZero(amount: bigint, divisor: bigint): bigint {
@@ -234,8 +241,8 @@ function fitsInt64(whole: string, fraction: string, suffix: Suffix): boolean {
 }
 
 /** Go's cheap test for "already canonical", with its generosity: `1.500` and `+5` stay as they are. */
-function isWrittenCanonically(digits: string, fractionLength: number, suffix: Suffix): boolean {
-  if (suffix.format === 'BinarySI') return (BigInt(digits) & 7n) !== 0n;
+function isWrittenCanonically(mantissa: bigint, digits: string, fractionLength: number, suffix: Suffix): boolean {
+  if (suffix.format === 'BinarySI') return (mantissa & 7n) !== 0n;
   return (suffix.exponent - fractionLength) % 3 === 0 && !digits.endsWith('000') && !digits.startsWith('0');
 }
 

@@ -43,7 +43,7 @@ export function fieldErrorBody(error: FieldError): string {
 }
 
 /** `spec.weight: Invalid value: 101: must be at most 100`. */
-export function formatFieldError(error: FieldError): string {
+function formatFieldError(error: FieldError): string {
   return `${error.field}: ${fieldErrorBody(error)}`;
 }
 

@@ -6,7 +6,6 @@ export {
   type FieldErrorType,
   fieldErrorBody,
   fieldErrorReason,
-  formatFieldError,
   formatFieldErrors,
 } from './field-error.ts';
 export type { JsonSchema, ValidationRule } from './json-schema.ts';

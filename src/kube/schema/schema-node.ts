@@ -41,9 +41,9 @@ export class SchemaNode {
   /** Whether this node or one below is a list that is a set or a map. */
   readonly hasListTypes: boolean;
 
-  /** `problems` collects what is wrong with the schema itself. */
-  constructor(schema: JsonSchema, problems: FieldError[] = [], path = 'openAPIV3Schema') {
-    const child = (inner: JsonSchema, at: string): SchemaNode => new SchemaNode(inner, problems, `${path}.${at}`);
+  /** `problems` collects what is wrong with the schema itself; `path` is the place of this node in it. */
+  constructor(schema: JsonSchema, problems: FieldError[] = [], path = '') {
+    const child = (inner: JsonSchema, at: string): SchemaNode => new SchemaNode(inner, problems, below(path, at));
     const all = (list: readonly JsonSchema[] | undefined, name: string): SchemaNode[] =>
       (list ?? []).map((inner, i) => child(inner, `${name}[${i}]`));
     this.schema = schema;
@@ -69,16 +69,20 @@ export class SchemaNode {
     this.oneOf = all(schema.oneOf, 'oneOf');
     this.not = schema.not === undefined ? undefined : child(schema.not, 'not');
     this.rules = compileRules(schema, problems, path);
-    const below = [...this.properties.values(), this.additional, this.items].filter((node) => node !== undefined);
-    this.hasRules = this.rules.length > 0 || below.some((node) => node.hasRules);
+    const inner = [...this.properties.values(), this.additional, this.items].filter((node) => node !== undefined);
+    this.hasRules = this.rules.length > 0 || inner.some((node) => node.hasRules);
     const listType = schema['x-kubernetes-list-type'];
-    this.hasListTypes = listType === 'set' || listType === 'map' || below.some((node) => node.hasListTypes);
+    this.hasListTypes = listType === 'set' || listType === 'map' || inner.some((node) => node.hasListTypes);
   }
 
   /** The schema of a key of an object. */
   of(key: string): SchemaNode | undefined {
     return this.properties.get(key) ?? this.additional;
   }
+}
+
+function below(path: string, name: string): string {
+  return path === '' ? name : `${path}.${name}`;
 }
 
 /** The API server drops formats it does not know, and those that do not fit the type. */
@@ -100,7 +104,7 @@ function tryPattern(pattern: string, problems: FieldError[], path: string): RE2J
   } catch (error) {
     if (!(error instanceof RegexpError)) throw error;
     const detail = `must be a valid regular expression, but isn't: ${error.message}`;
-    problems.push({ field: `${path}.pattern`, type: 'Invalid', value: pattern, detail });
+    problems.push({ field: below(path, 'pattern'), type: 'Invalid', value: pattern, detail });
     return error;
   }
 }
@@ -109,7 +113,7 @@ function compileRules(schema: JsonSchema, problems: FieldError[], path: string):
   const own = schema['x-kubernetes-validations'] ?? [];
   const inherited = (schema.allOf ?? []).flatMap((inner) => inner['x-kubernetes-validations'] ?? []);
   return [...own, ...inherited].map((rule, i): CompiledRule => {
-    const at = `${path}.x-kubernetes-validations[${i}]`;
+    const at = below(path, `x-kubernetes-validations[${i}]`);
     const program = tryCompile(rule.rule, problems, `${at}.rule`);
     const message = rule.messageExpression
       ? tryCompile(rule.messageExpression, problems, `${at}.messageExpression`)

@@ -56,9 +56,9 @@ describe('a schema', () => {
       },
     });
     expect(broken.problems.map(({ field }) => field)).toEqual([
-      'openAPIV3Schema.properties[a].pattern',
-      'openAPIV3Schema.properties[b].x-kubernetes-validations[0].rule',
-      'openAPIV3Schema.properties[b].x-kubernetes-validations[1].rule',
+      'properties[a].pattern',
+      'properties[b].x-kubernetes-validations[0].rule',
+      'properties[b].x-kubernetes-validations[1].rule',
     ]);
     expect(broken.validate({ b: 'x' }).map(({ detail }) => detail)[1]).toBe(
       "rule compile error: undeclared reference to 'other' (in container '')",

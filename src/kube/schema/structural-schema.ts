@@ -31,7 +31,7 @@ export class SchemaError extends KarpenterError {
 
 /** A structural schema, compiled once. Never changes the values it is given. */
 export class StructuralSchema {
-  /** What is wrong with the schema itself: patterns and rules that do not compile. */
+  /** What is wrong with the schema itself: patterns and rules that do not compile. Fields are paths in the schema (`properties[spec].pattern`). */
   readonly problems: readonly FieldError[];
   readonly #root: SchemaNode;
 

@@ -1,10 +1,142 @@
 // SPDX-License-Identifier: Apache-2.0
-// Server-side apply.
-import { unsupportedMediaType } from '../status.ts';
-import type { RequestContext } from './context.ts';
+// Server-side apply: the client says what it wants and owns that; what others own stays theirs, unless forced.
+import { deepClone, deepEqual } from '../../base/freeze.ts';
+import { compareStrings } from '../../base/order.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { badRequest, invalidOptions, notFound, StatusError } from '../status.ts';
+import { encode, type RequestContext, storageNamespace } from './context.ts';
+import {
+  type FieldSet,
+  fieldSetOf,
+  inBoth,
+  isItem,
+  mergeValues,
+  ownsWithin,
+  removeAt,
+  showPath,
+  valueAt,
+  without,
+} from './field-set.ts';
+import { firstManager, type Manager, managersOf, recordManagers, sameManager, writerOf } from './managed-fields.ts';
+import { mergeTypeOf } from './merge-types.ts';
+import { isRecord } from './metadata.ts';
 import type { WriteOptions } from './options.ts';
 import type { ApiResponse } from './request.ts';
+import { createObject, decodeBody, updateObject } from './write.ts';
 
-export function handleApply(_context: RequestContext, _options: WriteOptions): ApiResponse {
-  throw unsupportedMediaType('server-side apply is not served');
+export function handleApply(context: RequestContext, options: WriteOptions): ApiResponse {
+  const applied = readApplied(context, options);
+  const { name } = context.info;
+  const stored = context.collection.get(storageNamespace(context), name);
+  if (!stored) return createByApply(context, applied, options);
+  const live = encode(context, stored);
+  const type = mergeTypeOf(context.resource, context.version);
+  const wanted = fieldSetOf(applied, type);
+  const writer = writerOf(context, applied, options);
+  const managers = live.metadata.managedFields ? managersOf(live) : [firstManager(context, live)];
+  const own = managers.find((manager) => sameManager(manager, writer));
+  const others = managers.filter((manager) => manager !== own);
+  const merged = mergeValues(live, applied, type);
+  const conflicts = conflictsWith(others, wanted, live, merged);
+  if (conflicts.length > 0 && !options.force) throw conflictError(conflicts);
+  const object = deepClone(merged) as KubeObject;
+  dropAbandoned(object, own?.fields, wanted, others);
+  const decoded = decodeBody(context, object, true, options);
+  decoded.metadata.resourceVersion ??= live.metadata.resourceVersion!;
+  const taken = new Set(conflicts.flatMap(({ paths }) => paths));
+  const owners = [
+    ...others.map((manager) => ({ ...manager, fields: without(manager.fields, taken) })),
+    {
+      ...writer,
+      ...(own && deepEqual([...own.fields].sort(), [...wanted].sort()) ? { time: own.time } : {}),
+      fields: wanted,
+    },
+  ];
+  const updated = updateObject(context, stored, decoded, options, (final) => recordManagers(final, owners));
+  return { status: 200, body: encode(context, updated) };
+}
+
+function readApplied(context: RequestContext, options: WriteOptions): Record<string, unknown> & KubeObject {
+  if (options.fieldManager === undefined || options.fieldManager === '') {
+    throw invalidOptions('PatchOptions', [
+      { field: 'fieldManager', type: 'Required', detail: 'is required for apply patch' },
+    ]);
+  }
+  const { body, bodyProblem } = context.request;
+  if (!isRecord(body)) throw badRequest(`error decoding YAML: ${bodyProblem ?? 'the body is not an object'}`);
+  const applied = deepClone(body);
+  for (const field of ['apiVersion', 'kind']) {
+    if (typeof applied[field] !== 'string') throw badRequest(`invalid object type: ${field} must be set`);
+  }
+  const metadata = isRecord(applied['metadata']) ? applied['metadata'] : {};
+  if (metadata['managedFields'] !== undefined) throw badRequest('metadata.managedFields must be nil');
+  // A kind that keeps its status apart takes it through the status subresource only.
+  if (context.version.status && context.info.subresource === '') delete applied['status'];
+  applied['metadata'] = { name: context.info.name, ...metadata };
+  return applied as Record<string, unknown> & KubeObject;
+}
+
+function createByApply(context: RequestContext, applied: KubeObject, options: WriteOptions): ApiResponse {
+  if (context.info.subresource !== '') throw notFound(context.resource, context.info.name);
+  if (applied.metadata.uid) {
+    throw new StatusError(
+      409,
+      'Conflict',
+      `uid mismatch: the provided object specified uid ${applied.metadata.uid}, and no existing object was found`,
+    );
+  }
+  const type = mergeTypeOf(context.resource, context.version);
+  const writer = { ...writerOf(context, applied, options), fields: fieldSetOf(applied, type) };
+  const object = decodeBody(context, applied, true, options);
+  const created = createObject(context, object, options, (final) => recordManagers(final, [writer]));
+  return { status: 201, body: encode(context, created) };
+}
+
+interface Conflict {
+  readonly with: Manager;
+  readonly paths: string[];
+}
+
+/** Fields that others own and that would change. */
+function conflictsWith(others: readonly Manager[], wanted: FieldSet, live: unknown, merged: unknown): Conflict[] {
+  const conflicts: Conflict[] = [];
+  for (const manager of others) {
+    const paths = [...inBoth(wanted, manager.fields)].filter(
+      (path) => !isItem(path) && !deepEqual(valueAt(live, path), valueAt(merged, path)),
+    );
+    if (paths.length > 0) conflicts.push({ with: manager, paths: paths.sort() });
+  }
+  return conflicts;
+}
+
+function conflictError(conflicts: readonly Conflict[]): StatusError {
+  const all = conflicts.flatMap(({ with: manager, paths }) =>
+    paths.map((path) => ({
+      reason: 'FieldManagerConflict',
+      message: `conflict with ${JSON.stringify(manager.manager)}${manager.subresource === '' ? '' : ` with subresource ${JSON.stringify(manager.subresource)}`} using ${manager.apiVersion}`,
+      field: showPath(path),
+    })),
+  );
+  const listed = conflicts.map(({ with: manager, paths }) => {
+    const who = `${JSON.stringify(manager.manager)}${manager.subresource === '' ? '' : ` with subresource ${JSON.stringify(manager.subresource)}`} using ${manager.apiVersion}`;
+    return paths.length === 1
+      ? `conflict with ${who}: ${showPath(paths[0]!)}`
+      : `conflicts with ${who}:\n${paths.map((path) => `- ${showPath(path)}`).join('\n')}`;
+  });
+  const count = all.length === 1 ? '1 conflict' : `${all.length} conflicts`;
+  return new StatusError(409, 'Conflict', `Apply failed with ${count}: ${listed.join('\n')}`, { causes: all });
+}
+
+/** Removes what this owner applied before, no longer wants, and nobody else owns. */
+function dropAbandoned(
+  object: KubeObject,
+  before: FieldSet | undefined,
+  wanted: FieldSet,
+  others: readonly Manager[],
+): void {
+  const abandoned = [...(before ?? [])].filter((path) => !ownsWithin(wanted, path));
+  // An item of a list goes as a whole, before its fields: without its keys it could not be found.
+  for (const path of abandoned.sort((a, b) => a.length - b.length || compareStrings(a, b))) {
+    if (!others.some(({ fields }) => ownsWithin(fields, path))) removeAt(object, path);
+  }
 }

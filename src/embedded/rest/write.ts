@@ -107,7 +107,12 @@ function admit(context: RequestContext, object: KubeObject, options: WriteOption
 }
 
 /** Stores a new object and returns it as stored. */
-export function createObject(context: RequestContext, object: KubeObject, options: WriteOptions): KubeObject {
+export function createObject(
+  context: RequestContext,
+  object: KubeObject,
+  options: WriteOptions,
+  track: (object: KubeObject) => void = (final) => trackManagers(context, final, undefined, options),
+): KubeObject {
   const { resource, collection } = context;
   const namespace = placeInNamespace(context, object);
   const metadata = object.metadata;
@@ -127,7 +132,7 @@ export function createObject(context: RequestContext, object: KubeObject, option
   metadata.creationTimestamp = formatTime(context.clock.now());
   if (resource.generation) metadata.generation = 1;
   else delete metadata.generation;
-  trackManagers(context, object, undefined, options);
+  track(object);
   return options.dryRun ? object : collection.insert(namespace, name, object);
 }
 
@@ -202,6 +207,7 @@ export function updateObject(
   old: KubeObject,
   object: KubeObject,
   options: WriteOptions,
+  track: (object: KubeObject) => void = (final) => trackManagers(context, final, old, options),
 ): KubeObject {
   const { resource } = context;
   const status = context.info.subresource === 'status';
@@ -221,7 +227,7 @@ export function updateObject(
     ...validateMetadataUpdate(metadata, old.metadata),
     ...updateErrors(context, object, old, status),
   ]);
-  trackManagers(context, object, old, options);
+  track(object);
   metadata.resourceVersion = old.metadata.resourceVersion!;
   if (deepEqual(object, old)) return old;
   if (options.dryRun) return object;

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+import { describe, expect, test } from 'vitest';
+import type { Pod, PodDisruptionBudget } from '../kube/kinds.ts';
+import { PdbLimits } from './pdb-limits.ts';
+import { boundPod } from './testing/objects.ts';
+
+const now = Date.parse('2026-01-01T00:00:00Z');
+
+function budget(name: string, spec: PodDisruptionBudget['spec'], disruptionsAllowed = 1): PodDisruptionBudget {
+  return {
+    metadata: { name, namespace: 'default' },
+    spec: { selector: { matchLabels: { app: 'web' } }, ...spec },
+    status: { disruptionsAllowed, currentHealthy: 1, desiredHealthy: 1, expectedPods: 1 },
+  };
+}
+
+function web(parts: Partial<Pod['metadata']> = {}): Pod {
+  const pod = boundPod('web', 'node-1');
+  return { ...pod, metadata: { ...pod.metadata, labels: { app: 'web' }, ...parts } };
+}
+
+const unready: Pod = { ...web(), status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'False' }] } };
+
+describe('a budget', () => {
+  test('blocks the pods it selects while it allows no disruption', () => {
+    const limits = new PdbLimits([budget('pdb', { minAvailable: 1 }, 0)]);
+    expect(limits.blocking(web(), now)).toEqual(['default/pdb']);
+    expect(limits.blocking(web({ labels: { app: 'other' } }), now)).toEqual([]);
+    expect(limits.blocking(web({ namespace: 'other' }), now)).toEqual([]);
+    expect(limits.firstBlocked([boundPod('db', 'node-1'), web()], now)?.budgets).toEqual(['default/pdb']);
+  });
+
+  test('blocks nobody while it allows some', () => {
+    expect(new PdbLimits([budget('pdb', { minAvailable: 1 })]).blocking(web(), now)).toEqual([]);
+  });
+
+  test('beside another one blocks always: the eviction API refuses to choose', () => {
+    const limits = new PdbLimits([budget('one', {}), budget('two', {})]);
+    expect(limits.blocking(web(), now)).toEqual(['default/one', 'default/two']);
+    expect(limits.fullyBlocking(web(), now)).toHaveLength(2);
+  });
+
+  test('that always allows unhealthy pods to go does not block one', () => {
+    const limits = new PdbLimits([
+      budget('pdb', { minAvailable: '100%', unhealthyPodEvictionPolicy: 'AlwaysAllow' }, 0),
+    ]);
+    expect(limits.blocking(unready, now)).toEqual([]);
+    expect(limits.blocking(web(), now)).toEqual(['default/pdb']);
+  });
+
+  test('does not block what would not be evicted anyway', () => {
+    const limits = new PdbLimits([budget('pdb', { maxUnavailable: 0 }, 0)]);
+    expect(limits.blocking(web({ deletionTimestamp: '2026-01-01T00:00:00Z' }), now)).toEqual([]);
+    expect(limits.blocking(web({ annotations: { 'karpenter.sh/do-not-disrupt': 'true' } }), now)).toEqual([]);
+  });
+
+  test.each([[{ maxUnavailable: 0 }], [{ maxUnavailable: '0%' }], [{ minAvailable: '100%' }]])(
+    'of %j never gives way: its pods are not planned elsewhere',
+    (spec) => {
+      const limits = new PdbLimits([budget('pdb', spec)]);
+      expect(limits.fullyBlocking(web(), now)).toEqual(['default/pdb']);
+      expect(limits.isCurrentlyReschedulable(web(), now)).toBe(false);
+    },
+  );
+
+  test('that gives way some day lets its pods be planned elsewhere, even if it does not today', () => {
+    const limits = new PdbLimits([budget('pdb', { minAvailable: 1 }, 0)]);
+    expect(limits.isCurrentlyReschedulable(web(), now)).toBe(true);
+  });
+
+  test('with a selector that cannot be read protects nothing', () => {
+    const broken = { selector: { matchExpressions: [{ key: 'app', operator: 'Like', values: ['x'] }] } };
+    expect(new PdbLimits([budget('pdb', { ...broken, maxUnavailable: 0 }, 0)]).blocking(web(), now)).toEqual([]);
+  });
+});

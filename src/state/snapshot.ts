@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cluster as a scheduling problem. Objects go in as they are: they are frozen, and the scheduler changes nothing.
+
+import type { NodeClaim } from '../api/node-claim.ts';
+import type { CloudRegistry } from '../cloud/registry.ts';
+import type { Node, Pod } from '../kube/kinds.ts';
+import { formatTime } from '../kube/time.ts';
+import type { LabelRules, Problem, SolveSettings } from '../scheduling/problem.ts';
+import type { ClusterState } from './cluster-state.ts';
+import { isTerminal } from './pod-predicates.ts';
+import { labelRulesOf, type PoolCatalog } from './pool-catalog.ts';
+
+export interface SnapshotOptions {
+  readonly catalog: PoolCatalog;
+  readonly registry: CloudRegistry;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+  /** The pods that wait; those of the state unless told. */
+  readonly pending?: Iterable<Pod>;
+  /** Machines by key of which the pass asks whether they could go. */
+  readonly candidates?: Iterable<string>;
+  /** Machines by key that take no pods of the candidates. */
+  readonly closedToMoves?: Iterable<string>;
+  readonly settings?: SolveSettings;
+}
+
+/**
+ * The problem of a pass: pods that wait, and those of machines that go away, on the machines there are and those that
+ * could be bought. One consistent state: nothing is awaited.
+ */
+export function snapshotProblem(state: ClusterState, options: SnapshotOptions): Problem {
+  const { catalog, now, settings } = options;
+  const { sources } = state;
+  const nodes: Node[] = [];
+  const nodeClaims: NodeClaim[] = [];
+  const marked: string[] = [];
+  const nominations: Record<string, string> = {};
+  for (const machine of state.nodes()) {
+    if (machine.node) nodes.push(machine.node);
+    if (machine.nodeClaim) nodeClaims.push(machine.nodeClaim);
+    const name = (machine.node ?? machine.nodeClaim)?.metadata.name ?? '';
+    if (machine.markedForDeletion) marked.push(name);
+    if (machine.isNominated(now)) nominations[name] = formatTime(machine.nominatedUntil);
+  }
+  const candidates = namesOf(state, options.candidates);
+  const closedToMoves = namesOf(state, options.closedToMoves);
+  return {
+    now: formatTime(now),
+    nodePools: catalog.pools,
+    instanceTypes: catalog.instanceTypes,
+    labels: { ...labelsOfOrphans(state, options), ...catalog.labels },
+    nodes,
+    nodeClaims,
+    pods: [...(options.pending ?? state.pendingPods()), ...placedPods(state)],
+    podDisruptionBudgets: sources.podDisruptionBudgets.list(),
+    daemonSets: sources.daemonSets.list(),
+    namespaces: sources.namespaces.list(),
+    persistentVolumeClaims: sources.persistentVolumeClaims.list(),
+    persistentVolumes: sources.persistentVolumes.list(),
+    storageClasses: sources.storageClasses.list(),
+    csiNodes: sources.csiNodes.list(),
+    state: { markedForDeletion: marked, nominations, candidates, closedToMoves },
+    ...(settings ? { settings } : {}),
+  };
+}
+
+/** Pods on nodes, and the daemons among those without one: the newest pod of a DaemonSet stands for all it will make. */
+function* placedPods(state: ClusterState): Generator<Pod, void, undefined> {
+  for (const pod of state.sources.pods.list()) if (pod.spec.nodeName && !isTerminal(pod)) yield pod;
+  for (const pod of state.daemonSetPods().values()) if (!pod.spec.nodeName) yield pod;
+}
+
+function namesOf(state: ClusterState, keys: Iterable<string> = []): string[] {
+  const names: string[] = [];
+  for (const key of keys) {
+    const machine = state.nodeByProviderID(key);
+    const name = (machine?.node ?? machine?.nodeClaim)?.metadata.name;
+    if (name) names.push(name);
+  }
+  return names;
+}
+
+/** Machines of pools that take no part still speak the language of their cloud. */
+function labelsOfOrphans(state: ClusterState, { catalog, registry }: SnapshotOptions): Record<string, LabelRules> {
+  const rules: Record<string, LabelRules> = {};
+  for (const { nodePool, nodeClaim } of state.nodes()) {
+    if (nodePool === undefined || !nodeClaim || nodePool in catalog.labels || nodePool in rules) continue;
+    const provider = registry.ofNodeClaim(nodeClaim);
+    if (provider) rules[nodePool] = labelRulesOf(provider);
+  }
+  return rules;
+}

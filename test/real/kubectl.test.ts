@@ -44,7 +44,7 @@ async function kubectl(line: string, input?: object): Promise<string> {
 
 /** Runs kubectl and gives how it ended. `line` is split at blanks; a `'quoted part'` stays whole. */
 function attempt(line: string, input?: object): Promise<Finished> {
-  const args = Array.from(line.matchAll(/'([^']*)'|(\S+)/g), (m) => m[1] ?? m[2] ?? '');
+  const args = Array.from(line.matchAll(/(?:[^\s']|'[^']*')+/g), ([word]) => word.replaceAll("'", ''));
   return execute(path, args, { env, ...(input ? { input: stringify(input) } : {}) });
 }
 
@@ -97,12 +97,12 @@ describe('our own kinds', () => {
   test('are applied, defaulted and printed with their columns', async () => {
     expect(await kubectl('apply -f -', nodePool)).toContain('nodepool.karpenter.sh/default created');
     expect(await kubectl('get nodepool default')).toMatch(
-      /NAME\s+NODECLASS\s+NODES\s+READY\s+AGE\ndefault\s+default\s+0/,
+      /NAME\s+NODECLASS\s+NODES\s+READY\s+AGE\ndefault\s+default\s/,
     );
     const printed = await kubectl(
       "get nodepool default -o jsonpath='{.spec.disruption.consolidateAfter} {.spec.template.spec.expireAfter}'",
     );
-    expect(printed.replaceAll("'", '')).toBe('0s 720h');
+    expect(printed).toBe('0s 720h');
     expect(await kubectl('apply -f -', nodePool)).toContain('unchanged');
     expect(await kubectl('get karpenter')).toContain('default');
   });
@@ -156,8 +156,10 @@ describe('a workload', () => {
   });
 
   test('that does not fit waits, and says why', async () => {
-    await kubectl('create deployment big --image=big');
+    await kubectl('create deployment big --image=big --replicas=0');
     await kubectl('set resources deployment big --requests=cpu=7');
+    await kubectl('scale deployment big --replicas=1');
+    await kubectl('wait --for=create pod -l app=big --timeout=20s');
     await kubectl(
       `wait --for=jsonpath='{.status.conditions[?(@.type=="PodScheduled")].reason}'=Unschedulable pod -l app=big --timeout=20s`,
     );
@@ -188,9 +190,10 @@ describe('a workload', () => {
 describe('a node', () => {
   test('is tainted, cordoned and drained within what a disruption budget allows', async () => {
     const [node] = (await kubectl('get nodes -o name')).trim().split('\n');
-    await kubectl(`taint ${node} team=a:NoSchedule`);
+    const name = node?.replace('node/', '');
+    await kubectl(`taint nodes ${name} team=a:NoSchedule`);
     expect(await kubectl(`get ${node} -o jsonpath={.spec.taints[0].key}`)).toBe('team');
-    await kubectl(`taint ${node} team-`);
+    await kubectl(`taint nodes ${name} team-`);
     await kubectl('create deployment guarded --image=nginx --replicas=6');
     await kubectl('create poddisruptionbudget guarded --selector=app=guarded --max-unavailable=1');
     await kubectl('rollout status deployment/guarded --timeout=20s');

@@ -3,6 +3,7 @@
 import { accessSync, chmodSync, constants, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
+import type { Clock } from '../base/clock.ts';
 import { KarpenterError, messageOf } from '../base/errors.ts';
 
 interface UpOptions {
@@ -14,6 +15,8 @@ interface UpOptions {
 const defaultPort = 6443;
 /** Silence longer than this worries people. */
 const progressAfterMs = 2000;
+/** Signals this close to the first one are the same wish. */
+const sameStopMs = 1000;
 
 export function registerUp(program: Command): void {
   program
@@ -47,6 +50,8 @@ async function up(options: UpOptions): Promise<void> {
     import('../base/random.ts'),
   ]);
   const clock = new RealClock();
+  // From here on: whoever reads that it is ready may stop it in the same moment.
+  const stopped = stopSignal(clock);
   const progress = clock.after(progressAfterMs, () => console.error('still starting …'));
   let cluster: Awaited<ReturnType<typeof EmbeddedCluster.start>>;
   try {
@@ -69,7 +74,7 @@ async function up(options: UpOptions): Promise<void> {
     throw error;
   }
   console.log(options.output === 'json' ? readiness(cluster.url!, path) : welcome(cluster.url!, options.kubeconfigOut));
-  await stopSignal();
+  await stopped;
   if (options.output === 'text') console.log('\nstopping');
   await cluster.close();
 }
@@ -128,15 +133,17 @@ No kubectl yet? https://kubernetes.io/docs/tasks/tools/ or \`brew install kubect
 Nodes and pods are simulated; the API is real. Ctrl-C stops it, and everything in it is gone.`;
 }
 
-/** Resolves at the first SIGINT or SIGTERM; a second one ends the process at once. */
-function stopSignal(): Promise<void> {
+/**
+ * Resolves at the first SIGINT or SIGTERM. Another one ends the process at once, but not within a moment: Ctrl-C reaches
+ * the whole process group, and whoever started us passes it on as well.
+ */
+function stopSignal(clock: Clock): Promise<void> {
   return new Promise((done) => {
+    let first: number | undefined;
     const stop = (): void => {
-      for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-        process.off(signal, stop);
-        process.once(signal, () => process.exit(130));
-      }
-      done();
+      if (first === undefined) done();
+      else if (clock.monotonic() - first > sameStopMs) process.exit(1);
+      first ??= clock.monotonic();
     };
     process.on('SIGINT', stop);
     process.on('SIGTERM', stop);

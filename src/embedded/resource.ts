@@ -114,6 +114,8 @@ export interface Resource {
   readonly generation: boolean;
   /** Whether an update without resourceVersion is taken as it is. */
   readonly unconditionalUpdate: boolean;
+  /** Whether an update of an object that is not there creates it. */
+  readonly createOnUpdate: boolean;
   /** Whether a delete that takes effect at once answers with the object instead of a Status. */
   readonly returnsDeleted: boolean;
   /** Whether status writes may also change labels, annotations and finalizers. */

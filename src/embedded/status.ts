@@ -85,11 +85,12 @@ export function notAcceptable(accepted: readonly string[]): StatusError {
   );
 }
 
-export function alreadyExists(resource: ResourceName, name: string): StatusError {
+export function alreadyExists(resource: ResourceName, name: string, beingDeleted = false): StatusError {
+  const message = `${qualified(resource)} "${name}" already exists`;
   return new StatusError(
     409,
     'AlreadyExists',
-    `${qualified(resource)} "${name}" already exists`,
+    beingDeleted ? `object is being deleted: ${message}` : message,
     detailsOf(resource, name),
   );
 }

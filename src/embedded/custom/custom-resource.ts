@@ -49,6 +49,7 @@ export function customResource(definition: CustomResourceDefinition): Resource {
     indexed: [],
     generation: true,
     unconditionalUpdate: false,
+    createOnUpdate: false,
     returnsDeleted: false,
     statusKeepsMetadata: false,
     custom: true,

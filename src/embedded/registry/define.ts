@@ -27,6 +27,7 @@ export interface Definition<T extends KubeObject> {
   readonly indexed?: readonly string[];
   readonly generation?: boolean;
   readonly unconditionalUpdate?: boolean;
+  readonly createOnUpdate?: boolean;
   readonly returnsDeleted?: boolean;
   readonly statusKeepsMetadata?: boolean;
   readonly columns?: readonly Column<T>[];
@@ -66,6 +67,7 @@ export function define<T extends KubeObject>(definition: Definition<T>): Resourc
     indexed: definition.indexed ?? [],
     generation: definition.generation ?? false,
     unconditionalUpdate: definition.unconditionalUpdate ?? true,
+    createOnUpdate: definition.createOnUpdate ?? false,
     returnsDeleted: definition.returnsDeleted ?? false,
     statusKeepsMetadata: definition.statusKeepsMetadata ?? false,
     custom: false,

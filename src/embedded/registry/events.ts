@@ -50,6 +50,7 @@ export const coreEvents: Resource = define({
   group: '',
   kind: 'Event',
   namespaced: true,
+  createOnUpdate: true,
   shortNames: ['ev'],
   columns: print.eventColumns,
   fields,

@@ -130,6 +130,7 @@ const leases = define<Lease>({
   group: 'coordination.k8s.io',
   kind: 'Lease',
   namespaced: true,
+  createOnUpdate: true,
   columns: print.leaseColumns,
   strategy: {
     validate: ({ spec }) => {
@@ -154,7 +155,11 @@ const definitions = define<CustomResourceDefinition>({
   strategy: definitionStrategy,
 });
 
-const rbac = { group: 'rbac.authorization.k8s.io', strategy: { validateName: pathSegmentProblems } };
+const rbac = {
+  group: 'rbac.authorization.k8s.io',
+  createOnUpdate: true,
+  strategy: { validateName: pathSegmentProblems },
+};
 const storage = { group: 'storage.k8s.io', namespaced: false };
 const networking = { group: 'networking.k8s.io' };
 const admission = {

@@ -17,7 +17,7 @@ export function handleDelete(context: RequestContext): ApiResponse {
   const options = parseDeleteOptions(context.request.body, context.request.query);
   const { object, removed } = deleteObject(context, requireObject(context), options);
   if (removed && !context.resource.returnsDeleted) return { status: 200, body: successOf(context, object) };
-  const accepted = !removed && (options.propagationPolicy === 'Foreground' || options.orphanDependents === false);
+  const accepted = !removed && options.orphanDependents === false;
   return { status: accepted ? 202 : 200, body: encode(context, object) };
 }
 

@@ -14,7 +14,7 @@ import { encode, type RequestContext } from './context.ts';
 import { isRecord, jsonType } from './metadata.ts';
 import { parseWriteOptions, type WriteOptions } from './options.ts';
 import type { ApiResponse } from './request.ts';
-import { createObject, decodeBody, requireObject, updateObject } from './write.ts';
+import { createObject, decodeBody, findObject, requireObject, updateObject } from './write.ts';
 
 export function handleGet(context: RequestContext): ApiResponse {
   const asked = context.request.query['resourceVersion'];
@@ -38,6 +38,12 @@ export function handleCreate(context: RequestContext): ApiResponse {
 export function handleUpdate(context: RequestContext): ApiResponse {
   const options = parseWriteOptions(context.request.query, 'UpdateOptions');
   const object = decodeBody(context, context.request.body, context.request.ownsBody, options);
+  const main = context.info.subresource === '';
+  if (main && context.resource.createOnUpdate && !findObject(context)) {
+    object.metadata.name ??= context.info.name;
+    delete object.metadata.resourceVersion;
+    return { status: 201, body: encode(context, createObject(context, object, options)) };
+  }
   return { status: 200, body: encode(context, updateObject(context, requireObject(context), object, options)) };
 }
 

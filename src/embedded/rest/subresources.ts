@@ -4,7 +4,7 @@ import { deepClone } from '../../base/freeze.ts';
 import type { Namespace, Pod } from '../../kube/kinds.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { formatTime } from '../../kube/time.ts';
-import { badRequest, conflict, invalid, StatusError } from '../status.ts';
+import { badRequest, conflict, StatusError } from '../status.ts';
 import { encode, type RequestContext } from './context.ts';
 import { handleEviction } from './eviction.ts';
 import { handleGet, handlePatch, handleUpdate } from './handlers.ts';
@@ -39,17 +39,17 @@ function handleBinding(context: RequestContext): ApiResponse {
   const metadata = isRecord(body['metadata']) ? body['metadata'] : {};
   if (metadata['name'] !== context.info.name) throw badRequest('name in URL does not match name in Binding object');
   const target = isRecord(body['target']) ? body['target'] : {};
-  const { name } = context.info;
   const kind = target['kind'] ?? '';
   const node = target['name'];
+  // The API server answers these two with 500 and no reason.
   if (kind !== '' && kind !== 'Node') {
-    throw invalid('', 'Binding', name, [
-      { field: 'target.kind', type: 'Unsupported value', value: kind, detail: 'supported values: "Node", ""' },
-    ]);
+    throw new StatusError(
+      500,
+      undefined,
+      `target.kind: Unsupported value: ${JSON.stringify(kind)}: supported values: "Node", "<empty>"`,
+    );
   }
-  if (typeof node !== 'string' || node === '') {
-    throw invalid('', 'Binding', name, [{ field: 'target.name', type: 'Required', detail: '' }]);
-  }
+  if (typeof node !== 'string' || node === '') throw new StatusError(500, undefined, 'target.name: Required value');
   const old = requireObject(context) as Pod;
   refuseBinding(context, old, body);
   const pod = deepClone(old);

@@ -127,7 +127,8 @@ export function createObject(
   ]);
   if (namespace !== '') requireNamespace(context, namespace, metadata.name ?? '');
   const name = metadata.name!;
-  if (collection.get(namespace, name)) throw alreadyExists(resource, name);
+  const existing = collection.get(namespace, name);
+  if (existing) throw alreadyExists(resource, name, existing.metadata.deletionTimestamp !== undefined);
   metadata.uid = context.random.uuid();
   metadata.creationTimestamp = formatTime(context.clock.now());
   if (resource.generation) metadata.generation = 1;
@@ -190,10 +191,15 @@ export function refuseInvalid(context: RequestContext, object: KubeObject, error
   throw invalid(context.resource.group, context.resource.kind, object.metadata.name ?? '', errors);
 }
 
+/** The stored object of a request, if there is one. */
+export function findObject(context: RequestContext): KubeObject | undefined {
+  return context.collection.get(storageNamespace(context), context.info.name);
+}
+
 /** The stored object of a request, or a refusal. */
 export function requireObject(context: RequestContext): KubeObject {
   const { name } = context.info;
-  const found = context.collection.get(storageNamespace(context), name);
+  const found = findObject(context);
   if (!found) throw notFound(context.resource, name);
   return found;
 }
@@ -212,18 +218,21 @@ export function updateObject(
   const { resource } = context;
   const status = context.info.subresource === 'status';
   checkIdentity(context, old, object);
-  const metadata = object.metadata;
-  keepSystemMetadata(metadata, old.metadata);
+  keepSystemMetadata(object.metadata, old.metadata);
   if (status) takeStatus(context, object, old);
   else {
     if (resource.versions.some((version) => version.status)) keepStatus(object, old);
     resource.strategy.default?.(object);
     resource.strategy.prepareUpdate?.(object, old, context);
   }
+  const { metadata } = object;
   if (resource.generation && !status && !sameIntent(object, old))
     metadata.generation = (old.metadata.generation ?? 0) + 1;
+  const inMetadata = validateMetadata(resource, metadata);
   refuseInvalid(context, object, [
-    ...validateMetadata(resource, metadata),
+    // Twice, as the API server does: once for all kinds, once for this one.
+    ...inMetadata,
+    ...inMetadata,
     ...validateMetadataUpdate(metadata, old.metadata),
     ...updateErrors(context, object, old, status),
   ]);
@@ -303,15 +312,18 @@ function keepStatus(object: KubeObject, old: KubeObject): void {
 /** A status write changes the status, and for some kinds labels, annotations and finalizers; nothing else. */
 function takeStatus(context: RequestContext, object: KubeObject, old: KubeObject): void {
   const target = object as unknown as Record<string, unknown>;
-  const source = old as unknown as Record<string, unknown>;
-  for (const key of Object.keys(target)) if (key !== 'metadata' && key !== 'status') delete target[key];
-  for (const key of Object.keys(source)) if (key !== 'metadata' && key !== 'status') target[key] = source[key];
-  if (context.resource.statusKeepsMetadata) {
-    const owners = old.metadata.ownerReferences;
-    if (owners) object.metadata.ownerReferences = owners;
-    else delete object.metadata.ownerReferences;
-    return;
-  }
-  const { managedFields } = object.metadata;
-  object.metadata = { ...old.metadata, ...(managedFields ? { managedFields } : {}) };
+  const { status } = target;
+  const metadata = statusMetadata(context, object.metadata, old.metadata);
+  for (const key of Object.keys(target)) delete target[key];
+  Object.assign(target, old, { metadata });
+  if (status === undefined) delete target['status'];
+  else target['status'] = status;
+}
+
+function statusMetadata(context: RequestContext, metadata: ObjectMeta, old: ObjectMeta): ObjectMeta {
+  const { managedFields } = metadata;
+  if (!context.resource.statusKeepsMetadata) return { ...old, ...(managedFields ? { managedFields } : {}) };
+  if (old.ownerReferences) return { ...metadata, ownerReferences: old.ownerReferences };
+  const { ownerReferences: _ownerReferences, ...rest } = metadata;
+  return rest;
 }

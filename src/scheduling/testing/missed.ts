@@ -27,7 +27,7 @@ export function findMissed(
   const left = remainingLimits(world, result.newNodeClaims);
   for (const error of result.errors) {
     const pod = pods.get(error.pod);
-    if (!pod || error.deferred || isUnusable(world, pod)) continue;
+    if (!pod || error.deferred || isUnusable(world, pod) || countsInDoubt(pod)) continue;
     const place = placeFor(world, pod, result.newNodeClaims, spots, left);
     if (place) found.push({ pod: error.pod, place });
   }
@@ -188,6 +188,16 @@ function unlimited(target: Map<string, bigint>, property: string | symbol): unkn
   if (property === 'get') return (name: string) => target.get(name) ?? 2n ** 200n;
   const value: unknown = Reflect.get(target, property, target);
   return typeof value === 'function' ? (value as (...args: unknown[]) => unknown).bind(target) : value;
+}
+
+/**
+ * A spread whose counting depends on the pod's own node affinity: whether a node to come counts is decided by a type that
+ * is not chosen yet, and a careful scheduler counts it.
+ */
+function countsInDoubt(pod: Pod): boolean {
+  const spread = (pod.spec.topologySpreadConstraints ?? []).filter((c) => c.whenUnsatisfiable === 'DoNotSchedule');
+  const choosy = pod.spec.nodeSelector !== undefined || pod.spec.affinity?.nodeAffinity !== undefined;
+  return choosy && spread.some((c) => c.nodeAffinityPolicy !== 'Ignore');
 }
 
 /** Pods that no scheduler of ours may take, whatever the room: they ask for what nobody may ask for, or their volumes are broken. */

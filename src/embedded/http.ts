@@ -39,6 +39,7 @@ interface Served {
 }
 
 const bodyLimit = 3 * 1024 * 1024;
+const mostDiscarded = 64 * 1024 * 1024;
 /** Answers below this are not worth compressing. */
 const compressFrom = 128 * 1024;
 const publicPaths = /^\/(healthz|livez|readyz|version)(\/|$)/;
@@ -105,12 +106,14 @@ async function serve(server: Served, request: IncomingMessage, response: ServerR
       return;
     }
     const refusal = error instanceof StatusError ? error : new StatusError(500, 'InternalError', messageOf(error));
+    if (!request.complete) {
+      response.setHeader('Connection', 'close');
+      discardRest(request);
+    }
     if (!(error instanceof StatusError)) log.error('connection failed', { path: request.url, error });
     await send(request, response, { status: refusal.status.code!, body: refusal.status }).catch(() =>
       response.destroy(),
     );
-    // What is left of an oversized body is not read.
-    if (refusal.status.code === 413) request.destroy();
   }
 }
 
@@ -158,18 +161,36 @@ function userOf(authenticator: Authenticator, request: IncomingMessage, path: st
   return user;
 }
 
-async function readBody(request: IncomingMessage): Promise<Buffer> {
+/** Reads a body up to the limit. What is beyond it is left unread, so that the refusal can still be sent. */
+function readBody(request: IncomingMessage): Promise<Buffer> {
   const encoding = request.headers['content-encoding'];
-  if (encoding !== undefined && encoding !== 'identity') throw unsupportedMediaType();
-  if (Number(request.headers['content-length'] ?? 0) > bodyLimit) throw tooLarge(bodyLimit);
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > bodyLimit) throw tooLarge(bodyLimit);
-    chunks.push(chunk);
-  }
-  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+  if (encoding !== undefined && encoding !== 'identity') return Promise.reject(unsupportedMediaType());
+  if (Number(request.headers['content-length'] ?? 0) > bodyLimit) return Promise.reject(tooLarge(bodyLimit));
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const onData = (chunk: Buffer): void => {
+      size += chunk.length;
+      chunks.push(chunk);
+      if (size <= bodyLimit) return;
+      request.off('data', onData);
+      reject(tooLarge(bodyLimit));
+    };
+    request.on('data', onData);
+    request.once('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
+    request.once('error', reject);
+    request.once('close', () => reject(badRequest('the connection was closed before the body was complete')));
+  });
+}
+
+/** Lets the rest of an unread body pass by, within reason: a client that is still writing could not read our answer. */
+function discardRest(request: IncomingMessage): void {
+  let passed = 0;
+  request.on('data', (chunk: Buffer) => {
+    passed += chunk.length;
+    if (passed > mostDiscarded) request.destroy();
+  });
+  request.resume();
 }
 
 async function send(request: IncomingMessage, response: ServerResponse, answer: ApiResponse): Promise<void> {

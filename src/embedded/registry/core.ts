@@ -82,9 +82,10 @@ const namespaceKind = define<Namespace>({
   strategy: {
     validateName: labelProblems,
     default: (namespace) => {
+      if (!namespace.metadata.name) return;
       namespace.metadata.labels = {
         ...namespace.metadata.labels,
-        'kubernetes.io/metadata.name': namespace.metadata.name!,
+        'kubernetes.io/metadata.name': namespace.metadata.name,
       };
     },
     prepareCreate: (namespace) => {

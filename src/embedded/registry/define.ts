@@ -33,43 +33,51 @@ export interface Definition<T extends KubeObject> {
   readonly columns?: readonly Column<T>[];
 }
 
+/** What most kinds have. */
+const usual = {
+  version: 'v1',
+  shortNames: [],
+  categories: [],
+  verbs: allVerbs,
+  status: false,
+  subresources: [],
+  strategy: {},
+  fields: {},
+  indexed: [],
+  generation: false,
+  unconditionalUpdate: true,
+  createOnUpdate: false,
+  returnsDeleted: false,
+  statusKeepsMetadata: false,
+  columns: nameAndAge,
+};
+
 /** A built-in kind from its entry. Everything left out is what most kinds have. */
 export function define<T extends KubeObject>(definition: Definition<T>): Resource {
-  const { group, kind, version = 'v1' } = definition;
+  const { columns, scale, status, version, ...entry } = { ...usual, ...definition };
+  const { group, kind } = entry;
   const plural = definition.plural ?? `${kind.toLowerCase()}s`;
   const admit = admissionFor(group, version, kind);
   const openApi = openApiOf(group, version, kind);
   return {
+    ...entry,
     id: group === '' ? plural : `${plural}.${group}`,
-    group,
-    kind,
     listKind: `${kind}List`,
     plural,
     singular: kind.toLowerCase(),
-    namespaced: definition.namespaced,
-    shortNames: definition.shortNames ?? [],
-    categories: definition.categories ?? [],
-    verbs: definition.verbs ?? allVerbs,
     versions: [
       {
         name: version,
-        status: definition.status ?? false,
-        columns: (definition.columns ?? nameAndAge) as readonly Column[],
+        status,
+        columns: columns as readonly Column[],
         ...(admit ? { admit } : {}),
         ...(openApi ? { openApi } : {}),
-        ...(definition.scale ? { scale: definition.scale } : {}),
+        ...(scale ? { scale } : {}),
       },
     ],
     storageVersion: version,
-    subresources: definition.subresources ?? [],
-    strategy: (definition.strategy ?? {}) as Strategy,
-    fields: (definition.fields ?? {}) as Readonly<Record<string, FieldIndexer>>,
-    indexed: definition.indexed ?? [],
-    generation: definition.generation ?? false,
-    unconditionalUpdate: definition.unconditionalUpdate ?? true,
-    createOnUpdate: definition.createOnUpdate ?? false,
-    returnsDeleted: definition.returnsDeleted ?? false,
-    statusKeepsMetadata: definition.statusKeepsMetadata ?? false,
+    strategy: entry.strategy as Strategy,
+    fields: entry.fields as Readonly<Record<string, FieldIndexer>>,
     custom: false,
   };
 }

@@ -268,10 +268,10 @@ function makeNodes(
       found.claims.push(claimOf(name, { ...shape, startupTaints: [startup] }));
     }
     if (chance(c, 10)) found.marked.push(name);
-    if (chance(c, 20))
+    if (chance(c, 35))
       found.csiNodes.push({
         metadata: { name },
-        spec: { drivers: [{ name: 'disk.example', allocatable: { count: 1 + c.int(2) } }] },
+        spec: { drivers: [{ name: 'disk.example', allocatable: { count: c.int(3) } }] },
       });
     const running = c.int(4);
     for (let p = 0; p < running; p++) {

@@ -15,7 +15,7 @@ import { CloudRegistry } from '../../cloud/registry.ts';
 import { ApiServer } from '../../embedded/api-server.ts';
 import { EmbeddedCluster } from '../../embedded/cluster.ts';
 import { ignoreNotFound } from '../../kube/api-error.ts';
-import type { KubeClient } from '../../kube/client.ts';
+import { KubeClient } from '../../kube/client.ts';
 import { type Event, kinds, type Node, type Pod } from '../../kube/kinds.ts';
 import { apiVersionOf, type KubeObject, keyOf, type ResourceType } from '../../kube/object.ts';
 import { formatTime } from '../../kube/time.ts';
@@ -27,6 +27,7 @@ import { Metrics } from '../../runtime/metrics.ts';
 import { coreSettings, defaultSettings, type Settings } from '../../runtime/settings.ts';
 import { ClusterState } from '../../state/cluster-state.ts';
 import { FakeCloud } from './fake-cloud.ts';
+import { FaultyTransport } from './faulty-transport.ts';
 
 export interface TestWorldOptions {
   readonly settings?: Partial<Settings>;
@@ -62,6 +63,12 @@ export class TestWorld {
   readonly executor = new InlineExecutor();
   readonly settings: Settings;
   readonly clusters: Clusters;
+  /** The doors through which controllers reach the API servers: tests may break them. The test's own verbs go past them. */
+  readonly doors: { readonly karpenter: FaultyTransport; readonly workload: FaultyTransport };
+  /** A client of the cluster with NodePools and NodeClaims, for the test itself. */
+  readonly karpenter: KubeClient;
+  /** A client of the cluster with Nodes and Pods, for the test itself. */
+  readonly workload: KubeClient;
   readonly cloud: FakeCloud;
   readonly registry: CloudRegistry;
   readonly state: ClusterState;
@@ -81,11 +88,19 @@ export class TestWorld {
     this.#embedded = embedded;
     this.settings = defaultSettings(coreSettings, options.settings);
     const { log, metrics } = this;
-    const clusterOf = (name: string, server: ApiServer): Cluster =>
-      new Cluster({ name, transport: server.transport(), clock, random, log, metrics });
-    const workload = clusterOf('workload', servers[0]!);
-    this.clusters = new Clusters(servers[1] ? clusterOf('karpenter', servers[1]) : workload, workload);
-    const clients = { karpenter: this.clusters.karpenter.client, workload: workload.client, clock };
+    const [one, other = one] = servers as [ApiServer, ApiServer?];
+    const workloadDoor = new FaultyTransport(one.transport());
+    this.doors = {
+      workload: workloadDoor,
+      karpenter: other === one ? workloadDoor : new FaultyTransport(other.transport()),
+    };
+    const clusterOf = (name: string, transport: FaultyTransport): Cluster =>
+      new Cluster({ name, transport, clock, random, log, metrics });
+    const workload = clusterOf('workload', workloadDoor);
+    this.clusters = new Clusters(other === one ? workload : clusterOf('karpenter', this.doors.karpenter), workload);
+    this.workload = directClient(one, clock);
+    this.karpenter = directClient(other, clock);
+    const clients = { karpenter: this.karpenter, workload: this.workload, clock };
     this.cloud = new FakeCloud(clients);
     this.registry = new CloudRegistry([this.cloud, ...(options.providers?.(clients) ?? [])]);
     this.state = new ClusterState({
@@ -101,38 +116,16 @@ export class TestWorld {
   static async start(options: TestWorldOptions): Promise<TestWorld> {
     const clock = new VirtualClock();
     const random = new SeededRandom(options.seed ?? 1);
-    const crds = allCrds();
-    const servers: ApiServer[] = [];
-    let embedded: EmbeddedCluster | undefined;
-    if (options.live) {
-      embedded = await EmbeddedCluster.start({
-        clock,
-        random,
-        heartbeatMs: 0,
-        baseNodes: [],
-        ...(options.apart ? {} : { crds }),
-      });
-      servers.push(embedded.server);
-    } else servers.push(new ApiServer({ clock, random }));
+    const embedded = options.live
+      ? await EmbeddedCluster.start({ clock, random, heartbeatMs: 0, baseNodes: [] })
+      : undefined;
+    const servers = [embedded?.server ?? new ApiServer({ clock, random })];
     if (options.apart) servers.push(new ApiServer({ clock, random }));
+    const ours = directClient(servers.at(-1)!, clock).resource(kinds.CustomResourceDefinition);
+    for (const crd of allCrds()) await ours.create(crd as never);
     const world = new TestWorld(options, { clock, random, servers, embedded });
-    if (!options.live || options.apart) {
-      for (const crd of crds)
-        await world.karpenter.resource(kinds.CustomResourceDefinition).create(crd as never, { signal: world.signal });
-    }
-    // Informers of our kinds found nothing served and wait a little before they look again.
     await clock.until(() => world.state.hasRead);
     return world;
-  }
-
-  /** The client of the cluster with NodePools and NodeClaims. */
-  get karpenter(): KubeClient {
-    return this.clusters.karpenter.client;
-  }
-
-  /** The client of the cluster with Nodes and Pods. */
-  get workload(): KubeClient {
-    return this.clusters.workload.client;
   }
 
   /** Aborts when the world ends. */
@@ -316,6 +309,10 @@ export class TestWorld {
     const ours = ourKinds.some(({ group, kind }) => group === type.group && kind === type.kind);
     return ours ? this.karpenter : this.workload;
   }
+}
+
+function directClient(server: ApiServer, clock: VirtualClock): KubeClient {
+  return new KubeClient({ transport: server.transport(), clock, fieldManager: 'test' });
 }
 
 const builtIn = new Map(Object.values(kinds).map((type) => [`${apiVersionOf(type)}/${type.kind}`, type]));

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collects what happens at about the same time, so that pods that come together are planned together.
+import type { Clock } from '../../base/clock.ts';
+
+export interface BatcherOptions {
+  readonly clock: Clock;
+  /** The window ends when nothing new came for this long, */
+  readonly idleMs: number;
+  /** and at the latest after this long. */
+  readonly maxMs: number;
+}
+
+/** How long `wait` waits for the first trigger. */
+const firstTriggerMs = 1000;
+
+/** Windows of triggers. The same element twice in one window counts once: a pod that is seen again does not delay the rest. */
+export class Batcher {
+  readonly #options: BatcherOptions;
+  readonly #elements = new Set<string>();
+  #onNew: (() => void) | undefined;
+
+  constructor(options: BatcherOptions) {
+    this.#options = options;
+  }
+
+  /** Something to plan for, by UID. Opens a window, or lengthens the one that is open; between windows it waits for the next. */
+  trigger(element: string): void {
+    if (this.#elements.has(element)) return;
+    this.#elements.add(element);
+    this.#onNew?.();
+  }
+
+  /**
+   * Waits for a window to open and to end. False when nothing was triggered within a second, or when the signal aborts
+   * before.
+   */
+  async wait(signal: AbortSignal): Promise<boolean> {
+    try {
+      if (this.#elements.size === 0 && !(await this.#event([firstTriggerMs], signal))) return false;
+      const { clock, idleMs, maxMs } = this.#options;
+      const end = clock.monotonic() + maxMs;
+      while (!signal.aborted) {
+        const isNew = await this.#event([idleMs, end - clock.monotonic()], signal);
+        if (!isNew || clock.monotonic() >= end) break;
+      }
+      return true;
+    } finally {
+      this.#elements.clear();
+    }
+  }
+
+  /** True when something new comes before all of the times are over and before the signal aborts. */
+  #event(timesMs: readonly number[], signal: AbortSignal): Promise<boolean> {
+    if (signal.aborted) return Promise.resolve(false);
+    return new Promise((resolve) => {
+      const settle = (isNew: boolean): void => {
+        timer.cancel();
+        this.#onNew = undefined;
+        signal.removeEventListener('abort', onAbort);
+        resolve(isNew);
+      };
+      const onAbort = (): void => settle(false);
+      const timer = this.#options.clock.after(Math.min(...timesMs), () => settle(false));
+      signal.addEventListener('abort', onAbort, { once: true });
+      this.#onNew = () => settle(true);
+    });
+  }
+}

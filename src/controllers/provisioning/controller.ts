@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Provisioning as controllers: the triggers and the loop behind them.
+import { singleton } from '../../runtime/controller.ts';
+import type { Logger } from '../../runtime/logging.ts';
+import type { Runnable } from '../../runtime/manager.ts';
+import { Batcher } from './batcher.ts';
+import { Provisioner, type ProvisionerOptions } from './provisioner.ts';
+import { nodeTrigger, podTrigger } from './triggers.ts';
+
+export interface ProvisioningOptions extends Omit<ProvisionerOptions, 'batcher'> {
+  readonly log: Logger;
+}
+
+export interface Provisioning {
+  readonly provisioner: Provisioner;
+  /** Others may ask for a pass, too. */
+  readonly batcher: Batcher;
+}
+
+/** Adds the provisioner and its triggers to a manager. */
+export function registerProvisioning(
+  manager: { add(runnable: Runnable): unknown },
+  options: ProvisioningOptions,
+): Provisioning {
+  const { clock, log, metrics, random, state, settings } = options;
+  const batcher = new Batcher({ clock, idleMs: settings.batchIdleDuration, maxMs: settings.batchMaxDuration });
+  const provisioner = new Provisioner({ ...options, batcher });
+  const triggers = { state, batcher, clock, log, metrics };
+  manager.add(podTrigger(triggers));
+  manager.add(nodeTrigger(triggers));
+  manager.add(
+    singleton({
+      name: 'provisioner',
+      clock,
+      log,
+      metrics,
+      random,
+      reconcile: (signal, context) => provisioner.reconcile(signal, context),
+    }),
+  );
+  return { provisioner, batcher };
+}

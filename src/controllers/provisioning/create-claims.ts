@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes the NodeClaims of a plan, each for itself: one that fails takes no other with it. Disruption makes its
+// replacements through here, too.
+import type { NodeClaim } from '../../api/node-claim.ts';
+import { nodeClaimKind } from '../../api/node-claim.ts';
+import type { NodePool } from '../../api/node-pool.ts';
+import { KarpenterError, wrap } from '../../base/errors.ts';
+import { compareStrings } from '../../base/order.ts';
+import type { CloudRegistry } from '../../cloud/registry.ts';
+import type { ResourceType } from '../../kube/object.ts';
+import { Quantity } from '../../kube/quantity.ts';
+import { type Clusters, ownerReference } from '../../runtime/clusters.ts';
+import { formatList, type Logger, objectField } from '../../runtime/logging.ts';
+import type { Metrics } from '../../runtime/metrics.ts';
+import type { NewNodeClaim } from '../../scheduling/problem.ts';
+import { readAmounts } from '../../state/amounts.ts';
+import type { ClusterState } from '../../state/cluster-state.ts';
+import type { PoolCatalog } from '../../state/pool-catalog.ts';
+import { provisioningMetrics } from './metrics.ts';
+import { nodeClaimFor } from './node-claim.ts';
+
+export interface ClaimCreatorOptions {
+  readonly clusters: Clusters;
+  readonly state: ClusterState;
+  readonly registry: CloudRegistry;
+  readonly metrics: Metrics;
+}
+
+export interface CreateOptions {
+  /** For the metric: why machines are bought. */
+  readonly reason: string;
+  readonly catalog: PoolCatalog;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+}
+
+/** What became of one plan. */
+export type CreateOutcome =
+  | { readonly plan: NewNodeClaim; readonly claim: NodeClaim }
+  | { readonly plan: NewNodeClaim; readonly error: Error };
+
+/** A NodePool already has more than its limits allow. */
+export class PoolLimitError extends KarpenterError {
+  constructor(pool: string, exceeded: string) {
+    super('KRP_NODEPOOL_LIMIT', `all of the limits of nodepool ${pool} are used up: ${exceeded}`);
+  }
+}
+
+/** Turns plans into NodeClaims in the cluster `karpenter`. */
+export class ClaimCreator {
+  readonly #options: ClaimCreatorOptions;
+
+  constructor(options: ClaimCreatorOptions) {
+    this.#options = options;
+  }
+
+  /** Creates all of them at once. Never rejects: each outcome says what became of its plan, in the order of the plans. */
+  create(plans: readonly NewNodeClaim[], options: CreateOptions): Promise<CreateOutcome[]> {
+    return Promise.all(
+      plans.map(async (plan): Promise<CreateOutcome> => {
+        try {
+          return { plan, claim: await this.#createOne(plan, options) };
+        } catch (error) {
+          return { plan, error: wrap('creating nodeclaim', error) };
+        }
+      }),
+    );
+  }
+
+  async #createOne(plan: NewNodeClaim, { reason, catalog, log, signal }: CreateOptions): Promise<NodeClaim> {
+    const { clusters, state, metrics } = this.#options;
+    const pool = this.#usablePool(plan.nodePool);
+    const cluster = clusters.karpenter;
+    const draft = nodeClaimFor({
+      pool,
+      plan,
+      instanceTypes: catalog.instanceTypes[plan.nodePool] ?? [],
+      labelSet: this.#options.registry.serving(pool.spec.template.spec.nodeClassRef).labels,
+      owner: ownerReference({ cluster, object: pool }, cluster, { blockOwnerDeletion: true }),
+    });
+    const claim = await cluster.client.resource(nodeClaimKind as ResourceType<NodeClaim>).create(draft, { signal });
+    // At once: the next pass must not buy the same machine again because the watch is late.
+    state.trackCreated(claim);
+    metrics.counter(provisioningMetrics.nodeClaimsCreated).inc({
+      reason,
+      nodepool: plan.nodePool,
+      min_values_relaxed: String(plan.minValuesRelaxed ?? false),
+    });
+    log.info('created nodeclaim', {
+      ...objectField(pool, 'NodePool'),
+      ...objectField(claim, 'NodeClaim'),
+      requests: plan.requests,
+      'instance-types': formatList(plan.instanceTypes, 5),
+    });
+    return claim;
+  }
+
+  /** The pool as it is now: since the plan was made it may have gone, or others may have used it up. */
+  #usablePool(name: string): NodePool {
+    const { state } = this.#options;
+    const pool = state.nodePool(name);
+    if (!pool || pool.metadata.deletionTimestamp !== undefined)
+      throw new KarpenterError('KRP_NODEPOOL_GONE', `nodepool ${name} is gone`);
+    const usage = state.poolUsage(name);
+    const exceeded: string[] = [];
+    for (const [resource, limit] of readAmounts(pool.spec.limits)) {
+      const used = usage.get(resource) ?? 0n;
+      if (used <= limit) continue;
+      const [has, may] = [used, limit].map((nano) => Quantity.fromNano(nano).toString());
+      exceeded.push(`${resource} ${has} of ${may}`);
+    }
+    if (exceeded.length > 0) throw new PoolLimitError(name, exceeded.sort(compareStrings).join(', '));
+    return pool;
+  }
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a drain does next: which pods leave now, and how many it waits for. Pure.
+import type { Pod } from '../../../kube/kinds.ts';
+import { isActive, isOwnedByDaemonSet, isWaitingEviction } from '../../../state/pod-predicates.ts';
+import { isForcedDeletionDue } from '../eviction/forced-deletion.ts';
+
+export interface DrainStep {
+  /** To be asked to leave now: those of the first tier that is not empty yet. */
+  readonly evict: readonly Pod[];
+  /** To be deleted now whatever protects them: the node's deadline leaves no more time. Of every tier. */
+  readonly force: readonly Pod[];
+  /** All the pods that the drain waits for; zero when it is over. */
+  readonly waiting: number;
+}
+
+/**
+ * The next step of a drain. Workloads go before what serves them: first ordinary pods, then ordinary daemons, then
+ * critical pods, then critical daemons; a tier begins when the one before is gone.
+ */
+export function nextDrainStep(pods: Iterable<Pod>, deadlineMs: number | undefined, now: number): DrainStep {
+  const tiers: [Pod[], Pod[], Pod[], Pod[]] = [[], [], [], []];
+  const force: Pod[] = [];
+  let waiting = 0;
+  for (const pod of pods) {
+    if (!isWaitingEviction(pod, now)) continue;
+    waiting++;
+    tiers[tierOf(pod)].push(pod);
+    if (isForcedDeletionDue(pod, deadlineMs, now)) force.push(pod);
+  }
+  const first = tiers.find((tier) => tier.length > 0) ?? [];
+  return { evict: first.filter((pod) => isActive(pod) && !force.includes(pod)), force, waiting };
+}
+
+function tierOf(pod: Pod): 0 | 1 | 2 | 3 {
+  if (isCritical(pod)) return isOwnedByDaemonSet(pod) ? 3 : 2;
+  return isOwnedByDaemonSet(pod) ? 1 : 0;
+}
+
+function isCritical({ spec: { priorityClassName } }: Pod): boolean {
+  return priorityClassName === 'system-cluster-critical' || priorityClassName === 'system-node-critical';
+}

@@ -248,17 +248,17 @@ export class Collection {
     return last;
   }
 
-  /** All objects, or those of one namespace, in key order. The arrays of unchanged collections are shared. */
+  /** All objects, or those of one namespace, in key order. Arrays are frozen; those of unchanged collections are shared. */
   list(namespace?: string): Snapshot {
     const revision = this.#store.revision;
     if (namespace !== undefined) {
       const bucket = this.#buckets.get(namespace);
-      return { revision, items: bucket ? bucket.inOrder().map((entry) => entry.object) : [] };
+      return { revision, items: Object.freeze(bucket ? bucket.inOrder().map((entry) => entry.object) : []) };
     }
     if (this.#snapshot) return { revision, items: this.#snapshot.items };
     const items: KubeObject[] = [];
     for (const bucket of this.#inNamespaceOrder()) for (const entry of bucket.inOrder()) items.push(entry.object);
-    this.#snapshot = { revision, items };
+    this.#snapshot = { revision, items: Object.freeze(items) };
     return this.#snapshot;
   }
 

@@ -29,9 +29,9 @@ const jobs = define<Job>({
       spec.podReplacementPolicy ??= spec.podFailurePolicy ? 'Failed' : 'TerminatingOrFailed';
       defaultTemplate(spec.template);
     },
-    prepareCreate: (job, context) => {
+    prepareCreate: (job) => {
       job.status = {};
-      if (job.spec && !job.spec.manualSelector) selectByUid(job, context.random.uuid());
+      if (job.spec && !job.spec.manualSelector) selectByUid(job, job.metadata.uid!);
     },
     validate: ({ spec }) => [
       ...notNegative('spec.parallelism', spec?.parallelism),

@@ -121,7 +121,8 @@ function page(
       kind: context.resource.listKind,
       apiVersion: apiVersionOf({ group: context.resource.group, version: context.version.name }),
       metadata,
-      items: context.version.encode ? shown.map((object) => encode(context, object)) : shown,
+      // Frozen here: going through a long list to find every object frozen already would take longer than making it.
+      items: Object.freeze(context.version.encode ? shown.map((object) => encode(context, object)) : shown),
     },
   };
 }

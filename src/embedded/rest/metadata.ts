@@ -89,7 +89,7 @@ export function validateMetadata(resource: Resource, metadata: ObjectMeta): Fiel
   }
   for (const key in metadata.labels) {
     const value = metadata.labels[key]!;
-    for (const detail of isQualifiedName(key)) errors.push(invalid('metadata.labels', key, detail));
+    for (const detail of keyProblems(key)) errors.push(invalid('metadata.labels', key, detail));
     for (const detail of isValidLabelValue(value)) errors.push(invalid('metadata.labels', value, detail));
   }
   if (metadata.annotations) errors.push(...annotationErrors(metadata.annotations));
@@ -103,6 +103,20 @@ export function validateMetadata(resource: Resource, metadata: ObjectMeta): Fiel
   return errors;
 }
 
+/** Keys that were found in order: the same few come with every object. */
+const goodKeys = new Set<string>();
+const noProblems: readonly string[] = [];
+
+function keyProblems(key: string): readonly string[] {
+  if (goodKeys.has(key)) return noProblems;
+  const problems = isQualifiedName(key);
+  if (problems.length === 0) {
+    if (goodKeys.size > 10_000) goodKeys.clear();
+    goodKeys.add(key);
+  }
+  return problems;
+}
+
 const standardFinalizers = new Set(['kubernetes', 'orphan', 'foregroundDeletion']);
 
 function annotationErrors(annotations: Readonly<Record<string, string>>): FieldError[] {
@@ -110,7 +124,7 @@ function annotationErrors(annotations: Readonly<Record<string, string>>): FieldE
   let size = 0;
   for (const key in annotations) {
     size += key.length + annotations[key]!.length;
-    for (const detail of isQualifiedName(key.toLowerCase())) errors.push(invalid('metadata.annotations', key, detail));
+    for (const detail of keyProblems(key.toLowerCase())) errors.push(invalid('metadata.annotations', key, detail));
   }
   if (size > 256 * 1024) {
     errors.push({ field: 'metadata.annotations', type: 'Too long', detail: 'may not be more than 262144 bytes' });

@@ -119,6 +119,7 @@ export function createObject(
   stripServerFields(metadata);
   const generated = !metadata.name && metadata.generateName !== undefined && metadata.generateName !== '';
   if (generated) metadata.name = generateName(context, namespace, metadata.generateName!);
+  metadata.uid = context.random.uuid();
   resource.strategy.default?.(object);
   resource.strategy.prepareCreate?.(object, context);
   refuseInvalid(context, object, [
@@ -129,12 +130,24 @@ export function createObject(
   const name = metadata.name!;
   const existing = collection.get(namespace, name);
   if (existing) throw alreadyExists(resource, name, existing.metadata.deletionTimestamp !== undefined);
-  metadata.uid = context.random.uuid();
-  metadata.creationTimestamp = formatTime(context.clock.now());
+  metadata.creationTimestamp = timestamp(context.clock.now());
   if (resource.generation) metadata.generation = 1;
   else delete metadata.generation;
   track(object);
   return options.dryRun ? object : collection.insert(namespace, name, object);
+}
+
+let lastSecond = Number.NaN;
+let lastTimestamp = '';
+
+/** The time as text; thousands of objects may share a second. */
+function timestamp(now: number): string {
+  const second = Math.floor(now / 1000);
+  if (second !== lastSecond) {
+    lastSecond = second;
+    lastTimestamp = formatTime(now);
+  }
+  return lastTimestamp;
 }
 
 function stripServerFields(metadata: ObjectMeta): void {

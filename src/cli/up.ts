@@ -43,9 +43,8 @@ async function up(options: UpOptions): Promise<void> {
   const path = resolve(options.kubeconfigOut);
   checkWritable(path);
   // Loaded here, so that help and usage errors do not wait for it.
-  const [{ EmbeddedCluster }, { allCrds }, { RealClock }, { SystemRandom }] = await Promise.all([
+  const [{ EmbeddedCluster }, { RealClock }, { SystemRandom }] = await Promise.all([
     import('../embedded/cluster.ts'),
-    import('../api/crd.ts'),
     import('../base/clock.ts'),
     import('../base/random.ts'),
   ]);
@@ -60,7 +59,6 @@ async function up(options: UpOptions): Promise<void> {
       random: new SystemRandom(),
       log: stderrLog,
       port: options.port,
-      crds: allCrds(),
     });
   } catch (error) {
     throw explainStart(error, options.port);

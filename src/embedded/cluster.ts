@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The embedded cluster as a whole: API server, controllers, scheduler, kubelet and two small nodes in one process.
-import type { CustomResourceDefinition } from '../api/crd.ts';
+import { allCrds, type CustomResourceDefinition } from '../api/crd.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
 import { KubeClient } from '../kube/client.ts';
@@ -19,7 +19,7 @@ export interface EmbeddedClusterOptions {
   readonly log?: Logger;
   /** Opens an HTTPS port on loopback: 0 for any free one. None: reachable in process only. */
   readonly port?: number;
-  /** Our own kinds, and any others to begin with. */
+  /** The kinds it serves besides the built-in ones; all of ours unless told. */
   readonly crds?: readonly CustomResourceDefinition[];
   /** The nodes it starts with; two small ones unless told. */
   readonly baseNodes?: readonly Node[];
@@ -122,7 +122,8 @@ export class EmbeddedCluster {
 /** What a new cluster has besides the API server's own objects. */
 async function furnish(client: KubeClient, options: EmbeddedClusterOptions): Promise<void> {
   await client.resource(kinds.StorageClass).create(standardStorageClass);
-  for (const crd of options.crds ?? []) await client.resource(kinds.CustomResourceDefinition).create(crd as never);
+  for (const crd of options.crds ?? allCrds())
+    await client.resource(kinds.CustomResourceDefinition).create(crd as never);
   for (const node of options.baseNodes ?? [baseNode('base-1'), baseNode('base-2')]) {
     await client.resource(kinds.Node).create(node);
   }

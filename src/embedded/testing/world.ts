@@ -28,7 +28,7 @@ export class World {
     this.client = cluster.client();
   }
 
-  /** A cluster without nodes, unless told otherwise, and without heartbeats. */
+  /** A cluster without nodes, kinds of ours and heartbeats, unless told otherwise. */
   static async start(options: WorldOptions = {}): Promise<World> {
     const clock = new VirtualClock();
     const log = new RecordingLogger();
@@ -39,6 +39,7 @@ export class World {
       log,
       ...(withBaseNodes ? {} : { baseNodes: [] }),
       heartbeatMs: 0,
+      crds: [],
       podStartMs: 100,
       ...rest,
     });

@@ -86,6 +86,8 @@ export class Tally {
   readonly certain = new Map<string, number>();
   /** Pods that may or may not be counted in a domain: their place was still open when some rule looked. */
   readonly open = new Map<string, number>();
+  /** Pods on new nodes that do not count for this rule, by domain: whether they do is known only with the type. */
+  readonly outside = new Map<string, number>();
   /** For anti-affinity: pods that may end up in a domain. */
   readonly possible = new Map<string, number>();
   readonly #settled = new Set<Place>();
@@ -101,6 +103,11 @@ export class Tally {
     return this.#perPlace.get(place) ?? 0;
   }
 
+  /** Whether a node at this place counts for the rule, whatever it becomes. */
+  includes(place: Place): boolean {
+    return this.#counts(place) === 'yes';
+  }
+
   /** Whether everybody knows the domain of this place. */
   isSettled(place: Place): boolean {
     return this.#settled.has(place);
@@ -109,8 +116,11 @@ export class Tally {
   /** Records a pod at a place. `settled`: its domain is known to everybody from now on. */
   record(place: Place, settled: boolean): void {
     const verdict = this.#counts(place);
-    if (verdict === 'no') return;
     const domains = place.domains(this.topologyKey);
+    if (verdict === 'no') {
+      for (const d of domains) bump(this.outside, d, 1);
+      return;
+    }
     if (domains.length === 0) return;
     this.total++;
     this.#perPlace.set(place, this.on(place) + 1);

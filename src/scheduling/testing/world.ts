@@ -356,13 +356,25 @@ export class World {
       eligible.add(domain);
       let least = Number.POSITIVE_INFINITY;
       for (const d of eligible) {
-        const open = doubting ? 0 : (tally.open.get(d) ?? 0);
+        const open = doubting ? 0 : (tally.open.get(d) ?? 0) + this.#outside(tally, d);
         least = Math.min(least, d === domain ? here : (tally.certain.get(d) ?? 0) + open);
       }
       const tooFew = constraint.minDomains !== undefined && (doubting || eligible.size < constraint.minDomains);
       found.push(tooFew ? 0 : least);
     }
     return doubting ? Math.min(...found) : Math.max(...found);
+  }
+
+  /**
+   * Pods in a domain on nodes that do not count. Where no node counts, Kubernetes does not look at the domain at all, so
+   * whatever was assumed about it did no harm.
+   */
+  #outside(tally: Tally, domain: string): number {
+    const pods = tally.outside.get(domain) ?? 0;
+    if (pods === 0) return 0;
+    const counts = (place: Place) => place.domains(tally.topologyKey).includes(domain) && tally.includes(place);
+    const places = [...this.#loads.keys(), ...this.spots.values()];
+    return places.some(counts) ? 0 : pods;
   }
 
   #checkAffinity(pod: Pod, spot: Spot, report: (rule: string, detail: string) => void, doubting: boolean): void {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The scheduler's lookups over informers.
 import { kinds, type Pod } from '../../kube/kinds.ts';
-import { compileLabelSelector, type LabelSelector, type Selector } from '../../kube/labels.ts';
 import type { SharedInformers } from '../workloads/context.ts';
 import { controllerOf } from '../workloads/ownership.ts';
+import { selectorOf } from '../workloads/selectors.ts';
 import type { Lookups } from './cluster-state.ts';
 
 export function informerLookups(informers: SharedInformers): Lookups {
@@ -14,7 +14,6 @@ export function informerLookups(informers: SharedInformers): Lookups {
   const namespaces = informers.of(kinds.Namespace);
   const replicaSets = informers.of(kinds.ReplicaSet);
   const statefulSets = informers.of(kinds.StatefulSet);
-  const selectors = new WeakMap<object, Selector>();
   return {
     claim: (key) => claims.get(key),
     volume: (name) => volumes.get(name),
@@ -31,13 +30,7 @@ export function informerLookups(informers: SharedInformers): Lookups {
           : owner?.kind === 'StatefulSet'
             ? statefulSets.get(key)
             : undefined;
-      if (!set) return undefined;
-      let selector = selectors.get(set);
-      if (!selector) {
-        selector = compileLabelSelector(set.spec.selector as LabelSelector);
-        selectors.set(set, selector);
-      }
-      return selector;
+      return set && selectorOf(set);
     },
   };
 }

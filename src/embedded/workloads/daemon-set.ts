@@ -3,7 +3,6 @@
 import { deepClone, deepEqual } from '../../base/freeze.ts';
 import { compareStrings } from '../../base/order.ts';
 import { type DaemonSet, kinds, type Node, type Pod, type PodSpec, type Toleration } from '../../kube/kinds.ts';
-import { compileLabelSelector, type LabelSelector } from '../../kube/labels.ts';
 import { Controller, type Result } from '../../runtime/controller.ts';
 import { matchesNodeSelection, pinnedNodes } from '../scheduler/node-selector.ts';
 import { blockingEffects, untoleratedTaint } from '../scheduler/tolerations.ts';
@@ -16,6 +15,7 @@ import { claimOwned, controllerOf, ownerKey } from './ownership.ts';
 import { createPod, deletePod, isNamespaceLeaving, podFromTemplate } from './pod-factory.ts';
 import { isPodActive, isPodAvailable, isPodReady } from './pods.ts';
 import { RevisionHistory, revisionLabel } from './revision-history.ts';
+import { selectorOf } from './selectors.ts';
 
 const burst = 250;
 
@@ -140,7 +140,7 @@ class DaemonSets {
     const claimed = await claimOwned({
       owner: set,
       ownerType: kinds.DaemonSet,
-      selector: compileLabelSelector(set.spec.selector as LabelSelector),
+      selector: selectorOf(set),
       candidates: this.#pods.candidates(set),
       client: this.#plane.client.resource(kinds.Pod),
     });

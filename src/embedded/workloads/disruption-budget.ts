@@ -3,7 +3,6 @@
 import { deepEqual } from '../../base/freeze.ts';
 import { isNotFound } from '../../kube/api-error.ts';
 import { kinds, type Pod, type PodDisruptionBudget } from '../../kube/kinds.ts';
-import { compileLabelSelector, type LabelSelector } from '../../kube/labels.ts';
 import { formatTime, parseTime } from '../../kube/time.ts';
 import { Controller, type Result } from '../../runtime/controller.ts';
 import { withCondition } from './conditions.ts';
@@ -11,17 +10,16 @@ import { type ControlPlane, vanishingIsFine } from './context.ts';
 import { scaled } from './int-or-percent.ts';
 import { controllerOf } from './ownership.ts';
 import { isPodActive, isPodReady } from './pods.ts';
+import { selectorOf } from './selectors.ts';
 
 /** An eviction that was granted and did not lead to a deletion within this time no longer counts. */
 const evictionTimeoutMs = 2 * 60_000;
 
 export function disruptionBudgetController(plane: ControlPlane): Controller {
   const budgets = plane.informers.of(kinds.PodDisruptionBudget);
+  budgets.addIndex('namespace', (budget) => budget.metadata.namespace);
   const inNamespace = (namespace: string | undefined): string[] =>
-    budgets
-      .list()
-      .filter((budget) => budget.metadata.namespace === namespace)
-      .map((budget) => `${namespace}/${budget.metadata.name}`);
+    budgets.byIndex('namespace', namespace ?? '').map((budget) => `${namespace}/${budget.metadata.name}`);
   const ofPod = (pod: Pod): string[] =>
     inNamespace(pod.metadata.namespace).filter((key) => selects(budgets.get(key)!, pod));
   const controller = new Controller({
@@ -45,7 +43,7 @@ function sizeDiffers(owner: { spec: { replicas?: number } }, old?: { spec: { rep
 }
 
 function selects(budget: PodDisruptionBudget, pod: Pod): boolean {
-  return compileLabelSelector(budget.spec?.selector as LabelSelector | undefined).matches(pod.metadata.labels);
+  return selectorOf(budget).matches(pod.metadata.labels);
 }
 
 /** The arithmetic of a budget. `expected` is asked for only when the rule is relative to it. */
@@ -78,7 +76,7 @@ class DisruptionBudgets {
     const budget = this.#plane.informers.of(kinds.PodDisruptionBudget).get(key);
     if (!budget || budget.metadata.deletionTimestamp) return;
     const now = this.#plane.clock.now();
-    const selector = compileLabelSelector(budget.spec?.selector as LabelSelector | undefined);
+    const selector = selectorOf(budget);
     const pods = this.#plane.informers
       .of(kinds.Pod)
       .byIndex('namespace', budget.metadata.namespace!)

@@ -3,7 +3,7 @@
 import { messageOf } from '../../base/errors.ts';
 import { deepEqual } from '../../base/freeze.ts';
 import { kinds, type Pod, type ReplicaSet } from '../../kube/kinds.ts';
-import { compileLabelSelector, type LabelSelector } from '../../kube/labels.ts';
+import { compileLabelSelector } from '../../kube/labels.ts';
 import { formatTime } from '../../kube/time.ts';
 import { Controller, type Result } from '../../runtime/controller.ts';
 import { inGrowingBatches } from './batches.ts';
@@ -14,6 +14,7 @@ import { OwnerIndex } from './owner-index.ts';
 import { claimOwned, controllerOf, ownerKey } from './ownership.ts';
 import { createPod, deletePod, isNamespaceLeaving, podFromTemplate } from './pod-factory.ts';
 import { byDeletionOrder, isPodActive, isPodAvailable, isPodReady, readySince } from './pods.ts';
+import { selectorOf } from './selectors.ts';
 
 /** The most pods created or deleted in one reconcile. */
 const burst = 500;
@@ -57,9 +58,7 @@ class ReplicaSets {
     const sets = this.#plane.informers.of(kinds.ReplicaSet).list();
     return sets
       .filter(
-        (set) =>
-          set.metadata.namespace === pod.metadata.namespace &&
-          compileLabelSelector(set.spec.selector as LabelSelector).matches(pod.metadata.labels),
+        (set) => set.metadata.namespace === pod.metadata.namespace && selectorOf(set).matches(pod.metadata.labels),
       )
       .map((set) => `${set.metadata.namespace}/${set.metadata.name}`);
   }
@@ -68,7 +67,7 @@ class ReplicaSets {
     const set = this.#plane.informers.of(kinds.ReplicaSet).get(key);
     if (!set) return;
     const uid = set.metadata.uid!;
-    const selector = compileLabelSelector(set.spec.selector as LabelSelector);
+    const selector = selectorOf(set);
     const claimed = await claimOwned({
       owner: set,
       ownerType: kinds.ReplicaSet,

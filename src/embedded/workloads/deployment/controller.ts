@@ -3,7 +3,6 @@
 import { deepEqual } from '../../../base/freeze.ts';
 import { isAlreadyExists } from '../../../kube/api-error.ts';
 import { type Deployment, type DeploymentStatus, kinds, type Pod, type ReplicaSet } from '../../../kube/kinds.ts';
-import { compileLabelSelector, type LabelSelector } from '../../../kube/labels.ts';
 import { Controller, type Result } from '../../../runtime/controller.ts';
 import { findCondition, withCondition } from '../conditions.ts';
 import { type ControlPlane, vanishingIsFine } from '../context.ts';
@@ -11,6 +10,7 @@ import { OwnerIndex } from '../owner-index.ts';
 import { claimOwned, ownerKey } from '../ownership.ts';
 import { isNamespaceLeaving } from '../pod-factory.ts';
 import { isPodActive } from '../pods.ts';
+import { selectorOf } from '../selectors.ts';
 import {
   byAge,
   desiredReplicasAnnotation,
@@ -79,7 +79,7 @@ class Deployments {
       .filter(
         (deployment) =>
           deployment.metadata.namespace === set.metadata.namespace &&
-          compileLabelSelector(deployment.spec.selector as LabelSelector).matches(set.metadata.labels),
+          selectorOf(deployment).matches(set.metadata.labels),
       )
       .map((deployment) => `${deployment.metadata.namespace}/${deployment.metadata.name}`);
   }
@@ -98,7 +98,7 @@ class Deployments {
     const owned = await claimOwned({
       owner: deployment,
       ownerType: deployments,
-      selector: compileLabelSelector(deployment.spec.selector as LabelSelector),
+      selector: selectorOf(deployment),
       candidates: this.#sets.candidates(deployment),
       client: this.#plane.client.resource(replicaSets),
     });

@@ -15,7 +15,7 @@ import {
 
 export const revisionAnnotation = 'deployment.kubernetes.io/revision';
 const historyAnnotation = 'deployment.kubernetes.io/revision-history';
-export const hashLabel = 'pod-template-hash';
+const hashLabel = 'pod-template-hash';
 
 /** Annotations of the Deployment that say nothing about its ReplicaSets. */
 const notCopied = new Set([

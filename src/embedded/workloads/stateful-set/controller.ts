@@ -9,7 +9,6 @@ import {
   type PodTemplateSpec,
   type StatefulSet,
 } from '../../../kube/kinds.ts';
-import { compileLabelSelector, type LabelSelector } from '../../../kube/labels.ts';
 import { Controller, type Result } from '../../../runtime/controller.ts';
 import { type ControlPlane, vanishingIsFine } from '../context.ts';
 import { OwnerIndex } from '../owner-index.ts';
@@ -17,6 +16,7 @@ import { claimOwned, ownerKey } from '../ownership.ts';
 import { createPod, deletePod, isNamespaceLeaving } from '../pod-factory.ts';
 import { isPodAvailable, isPodReady } from '../pods.ts';
 import { RevisionHistory, revisionLabel } from '../revision-history.ts';
+import { selectorOf } from '../selectors.ts';
 import { claimName, nextAction, ordinalOf, statefulPod } from './ordinals.ts';
 
 export function statefulSetController(plane: ControlPlane): Controller {
@@ -57,7 +57,7 @@ class StatefulSets {
     const owned = await claimOwned({
       owner: set,
       ownerType: kinds.StatefulSet,
-      selector: compileLabelSelector(set.spec.selector as LabelSelector),
+      selector: selectorOf(set),
       candidates: this.#pods.candidates(set),
       client: this.#plane.client.resource(kinds.Pod),
     });

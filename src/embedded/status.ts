@@ -117,10 +117,6 @@ export function expired(message: string): StatusError {
   return new StatusError(410, 'Expired', message);
 }
 
-export function gone(message: string): StatusError {
-  return new StatusError(410, 'Gone', message);
-}
-
 export function tooLarge(limit: number): StatusError {
   return new StatusError(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${limit}`);
 }

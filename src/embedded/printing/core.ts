@@ -31,14 +31,14 @@ export const namespaceColumns: readonly Column<Namespace>[] = [
 
 export const configMapColumns: readonly Column<ConfigMap>[] = [
   nameColumn,
-  column('Data', (map) => String(Object.keys(map.data ?? {}).length + Object.keys(map.binaryData ?? {}).length)),
+  column('Data', (map) => Object.keys(map.data ?? {}).length + Object.keys(map.binaryData ?? {}).length),
   ageColumn,
 ];
 
 export const secretColumns: readonly Column<Secret>[] = [
   nameColumn,
   column('Type', (secret) => secret.type ?? ''),
-  column('Data', (secret) => String(Object.keys(secret.data ?? {}).length)),
+  column('Data', (secret) => Object.keys(secret.data ?? {}).length),
   ageColumn,
 ];
 
@@ -224,6 +224,6 @@ export const eventColumns: readonly Column<Event>[] = [
   column('Source', eventSource, { wide: true }),
   column('Message', (event) => (event.message ?? '').trim()),
   column('First Seen', (event, now) => age(event.firstTimestamp ?? event.eventTime, now), { wide: true }),
-  column('Count', (event) => String(event.series?.count ?? event.count ?? 1), { wide: true }),
+  column('Count', (event) => event.series?.count ?? event.count ?? 1, { wide: true }),
   column('Name', (event) => event.metadata.name ?? '', { wide: true, format: 'name' }),
 ];

@@ -67,7 +67,7 @@ export const storageClassColumns: readonly Column<StorageClass>[] = [
   column('Provisioner', (storage) => storage.provisioner),
   column('ReclaimPolicy', (storage) => storage.reclaimPolicy ?? 'Delete'),
   column('VolumeBindingMode', (storage) => storage.volumeBindingMode ?? 'Immediate'),
-  column('AllowVolumeExpansion', (storage) => String(storage.allowVolumeExpansion ?? false)),
+  column('AllowVolumeExpansion', (storage) => storage.allowVolumeExpansion ?? false),
   ageColumn,
 ];
 
@@ -210,13 +210,22 @@ export const admissionBindingColumns: readonly Column[] = [
   ageColumn,
 ];
 
+/** Each metric and what it should come to; nobody measures here, so what it is now is not known. */
+function targets({ spec }: HorizontalPodAutoscaler): string {
+  const all = (spec?.metrics ?? []).map(({ resource }) => {
+    const percent = resource?.target?.averageUtilization;
+    return resource ? `${resource.name}: <unknown>/${percent === undefined ? 'auto' : `${percent}%`}` : '<unknown>';
+  });
+  return all.length === 0 ? '<none>' : all.join(', ');
+}
+
 export const autoscalerColumns: readonly Column<HorizontalPodAutoscaler>[] = [
   nameColumn,
   column('Reference', ({ spec }) => `${spec?.scaleTargetRef?.kind}/${spec?.scaleTargetRef?.name}`),
-  column('Targets', ({ spec }) => ((spec?.metrics ?? []).length === 0 ? '<none>' : `${spec!.metrics!.length} metrics`)),
+  column('Targets', targets),
   column('MinPods', ({ spec }) => String(spec?.minReplicas ?? '<unset>')),
-  column('MaxPods', ({ spec }) => String(spec?.maxReplicas ?? '')),
-  column('Replicas', ({ status }) => String(status?.currentReplicas ?? 0)),
+  column('MaxPods', ({ spec }) => spec?.maxReplicas ?? 0),
+  column('Replicas', ({ status }) => status?.currentReplicas ?? 0),
   ageColumn,
 ];
 

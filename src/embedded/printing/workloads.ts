@@ -35,8 +35,8 @@ const integer = { type: 'integer' } as const;
 export const deploymentColumns: readonly Column<Deployment>[] = [
   nameColumn,
   column('Ready', ({ spec, status }) => `${status?.readyReplicas ?? 0}/${spec?.replicas ?? 0}`),
-  column('Up-to-date', ({ status }) => String(status?.updatedReplicas ?? 0)),
-  column('Available', ({ status }) => String(status?.availableReplicas ?? 0)),
+  column('Up-to-date', ({ status }) => status?.updatedReplicas ?? 0),
+  column('Available', ({ status }) => status?.availableReplicas ?? 0),
   ageColumn,
   ...templateColumns<Deployment>(
     ({ spec }) => spec?.template,
@@ -129,7 +129,7 @@ export const cronJobColumns: readonly Column<CronJob>[] = [
   nameColumn,
   column('Schedule', ({ spec }) => spec?.schedule ?? ''),
   column('Timezone', ({ spec }) => spec?.timeZone ?? '<none>'),
-  column('Suspend', ({ spec }) => spec?.suspend ?? false, { type: 'boolean' }),
+  column('Suspend', ({ spec }) => (spec?.suspend ? 'True' : 'False'), { type: 'boolean' }),
   column('Active', ({ status }) => (status?.active ?? []).length, integer),
   column('Last Schedule', ({ status }, now) =>
     status?.lastScheduleTime ? age(status.lastScheduleTime, now) : '<none>',

@@ -77,6 +77,13 @@ const replicaSets = define<ReplicaSet>({
   },
 });
 
+const templateGeneration = 'deprecated.daemonset.template.generation';
+
+/** An old way of counting templates that the API server still keeps up. */
+function countTemplates(set: DaemonSet, count: number): void {
+  set.metadata.annotations = { ...set.metadata.annotations, [templateGeneration]: String(count) };
+}
+
 const daemonSets = define<DaemonSet>({
   group: 'apps',
   kind: 'DaemonSet',
@@ -101,6 +108,11 @@ const daemonSets = define<DaemonSet>({
     },
     prepareCreate: (set) => {
       set.status = { currentNumberScheduled: 0, desiredNumberScheduled: 0, numberMisscheduled: 0, numberReady: 0 };
+      countTemplates(set, 1);
+    },
+    prepareUpdate: (set, old) => {
+      const before = Number(old.metadata.annotations?.[templateGeneration] ?? 1);
+      countTemplates(set, deepEqual(set.spec?.template, old.spec?.template) ? before : before + 1);
     },
     validate: ({ spec }) => [
       ...selectorMatchesTemplate(spec?.selector, spec?.template),
@@ -139,7 +151,7 @@ const statefulSets = define<StatefulSet>({
       }
     },
     prepareCreate: (set) => {
-      set.status = { replicas: 0 };
+      set.status = { replicas: 0, availableReplicas: 0 };
     },
     validate: ({ spec }) => [
       ...notNegative('spec.replicas', spec?.replicas),

@@ -45,6 +45,7 @@ const jobs = define<Job>({
 /** A job picks its pods by an id of its own, under the labels of the API server. */
 function selectByUid(job: Job, uid: string): void {
   const spec = job.spec!;
+  spec.manualSelector = false;
   const name = job.metadata.name ?? '';
   spec.selector = { matchLabels: { 'batch.kubernetes.io/controller-uid': uid } };
   if (!spec.template) return;
@@ -58,6 +59,8 @@ function selectByUid(job: Job, uid: string): void {
       'batch.kubernetes.io/job-name': name,
     },
   };
+  const labels = job.metadata.labels;
+  if (!labels || Object.keys(labels).length === 0) job.metadata.labels = { ...spec.template.metadata.labels };
 }
 
 const cronJobs = define<CronJob>({

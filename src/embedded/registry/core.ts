@@ -10,6 +10,7 @@ import type {
   Secret,
   Service,
 } from '../../kube/kinds.ts';
+import { formatTime } from '../../kube/time.ts';
 import * as print from '../printing/core.ts';
 import type { Resource, Subresource } from '../resource.ts';
 import { labelProblems } from '../rest/names.ts';
@@ -132,9 +133,10 @@ const volumes = define<PersistentVolume>({
       if (!volume.spec) return;
       volume.spec.persistentVolumeReclaimPolicy ??= 'Retain';
       volume.spec.volumeMode ??= 'Filesystem';
+      if (volume.spec.hostPath) volume.spec.hostPath.type ??= '';
     },
-    prepareCreate: (volume) => {
-      volume.status = { phase: 'Pending' };
+    prepareCreate: (volume, { clock }) => {
+      volume.status = { phase: 'Pending', lastPhaseTransitionTime: formatTime(clock.now()) };
       const finalizers = volume.metadata.finalizers ?? [];
       if (!finalizers.includes('kubernetes.io/pv-protection')) {
         volume.metadata.finalizers = [...finalizers, 'kubernetes.io/pv-protection'];

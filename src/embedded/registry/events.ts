@@ -55,6 +55,12 @@ export const coreEvents: Resource = define({
   columns: print.eventColumns,
   fields,
   strategy: {
+    default: (event) => {
+      const fields = event as unknown as Fields;
+      fields['source'] ??= {};
+      fields['reportingComponent'] ??= '';
+      fields['reportingInstance'] ??= '';
+    },
     validate: (event) => {
       const namespace = text(event, 'involvedObject', 'namespace');
       if (namespace === '' || namespace === event.metadata.namespace) return [];

@@ -8,6 +8,20 @@ import type { Strategy } from '../resource.ts';
 
 const notReady = 'node.kubernetes.io/not-ready';
 
+/** What a node says of itself before it has said anything. */
+const unknownNode = {
+  machineID: '',
+  systemUUID: '',
+  bootID: '',
+  kernelVersion: '',
+  osImage: '',
+  containerRuntimeVersion: '',
+  kubeletVersion: '',
+  kubeProxyVersion: '',
+  operatingSystem: '',
+  architecture: '',
+};
+
 export const nodeStrategy: Strategy<Node> = {
   default: (node) => {
     const status = node.status;
@@ -21,7 +35,9 @@ export const nodeStrategy: Strategy<Node> = {
     if (!taints.some((taint) => taint.key === notReady && taint.effect === 'NoSchedule')) {
       spec.taints = [...taints, { key: notReady, effect: 'NoSchedule' }];
     }
-    node.status ??= {};
+    const status = (node.status ??= {});
+    status.daemonEndpoints ??= { kubeletEndpoint: { Port: 0 } };
+    status.nodeInfo ??= { ...unknownNode };
   },
   validate: (node) => taintErrors(node),
   validateUpdate: (node, old) => {

@@ -2,7 +2,11 @@
 // The kinds of the smaller groups: policy, storage, scheduling, coordination, rbac and so on.
 import type {
   CustomResourceDefinition,
+  EndpointSlice,
+  HorizontalPodAutoscaler,
+  Ingress,
   Lease,
+  NetworkPolicy,
   PodDisruptionBudget,
   PriorityClass,
   StorageClass,
@@ -11,7 +15,7 @@ import { compileLabelSelector, SelectorError } from '../../kube/labels.ts';
 import type { FieldError } from '../../kube/schema/field-error.ts';
 import { definitionStrategy } from '../custom/definition-strategy.ts';
 import * as print from '../printing/other.ts';
-import type { Resource } from '../resource.ts';
+import type { Resource, Strategy } from '../resource.ts';
 import { pathSegmentProblems } from '../rest/names.ts';
 import { forbidden } from '../status.ts';
 import { define } from './define.ts';
@@ -155,10 +159,53 @@ const definitions = define<CustomResourceDefinition>({
   strategy: definitionStrategy,
 });
 
+/** Fields of kinds that get little more than defaults. */
+type Fields = Record<string, unknown>;
+
+const roleStrategy: Strategy = {
+  validateName: pathSegmentProblems,
+  default: (object) => {
+    const { roleRef, subjects } = object as unknown as { roleRef?: Fields; subjects?: Fields[] };
+    if (roleRef) roleRef['apiGroup'] ||= 'rbac.authorization.k8s.io';
+    for (const subject of subjects ?? []) {
+      if (subject['kind'] !== 'ServiceAccount') subject['apiGroup'] ||= 'rbac.authorization.k8s.io';
+    }
+  },
+};
+
+const autoscalerStrategy: Strategy<HorizontalPodAutoscaler> = {
+  default: ({ spec }) => {
+    if (!spec) return;
+    spec.minReplicas ??= 1;
+    if ((spec.metrics ?? []).length > 0) return;
+    const target = { type: 'Utilization', averageUtilization: 80 };
+    spec.metrics = [{ type: 'Resource', resource: { name: 'cpu', target } }];
+  },
+  prepareCreate: (autoscaler) => {
+    autoscaler.status = { desiredReplicas: 0, currentMetrics: [] };
+  },
+};
+
+const policyStrategy: Strategy<NetworkPolicy> = {
+  default: ({ spec }) => {
+    if (spec && !spec.policyTypes) spec.policyTypes = spec.egress ? ['Ingress', 'Egress'] : ['Ingress'];
+  },
+};
+
+const sliceStrategy: Strategy<EndpointSlice> = {
+  default: (slice) => {
+    for (const port of slice.ports ?? []) {
+      port.name ??= '';
+      port.protocol ??= 'TCP';
+    }
+    for (const endpoint of slice.endpoints ?? []) endpoint.conditions ??= {};
+  },
+};
+
 const rbac = {
   group: 'rbac.authorization.k8s.io',
   createOnUpdate: true,
-  strategy: { validateName: pathSegmentProblems },
+  strategy: roleStrategy,
 };
 const storage = { group: 'storage.k8s.io', namespaced: false };
 const networking = { group: 'networking.k8s.io' };
@@ -201,6 +248,7 @@ export const otherResources: readonly Resource[] = [
   define({
     group: 'discovery.k8s.io',
     kind: 'EndpointSlice',
+    strategy: sliceStrategy,
     namespaced: true,
     generation: true,
     columns: print.endpointSliceColumns,
@@ -216,6 +264,7 @@ export const otherResources: readonly Resource[] = [
   define({
     ...networking,
     kind: 'Ingress',
+    strategy: { prepareCreate: (ingress: Ingress) => void (ingress.status = { loadBalancer: {} }) },
     plural: 'ingresses',
     namespaced: true,
     shortNames: ['ing'],
@@ -234,6 +283,7 @@ export const otherResources: readonly Resource[] = [
   define({
     ...networking,
     kind: 'NetworkPolicy',
+    strategy: policyStrategy,
     plural: 'networkpolicies',
     namespaced: true,
     shortNames: ['netpol'],
@@ -261,6 +311,7 @@ export const otherResources: readonly Resource[] = [
     group: 'autoscaling',
     version: 'v2',
     kind: 'HorizontalPodAutoscaler',
+    strategy: autoscalerStrategy,
     namespaced: true,
     shortNames: ['hpa'],
     categories: ['all'],

@@ -22,7 +22,7 @@ function defaultContainer(container: Container, hostNetwork: boolean): void {
   container.terminationMessagePath ??= '/dev/termination-log';
   container.terminationMessagePolicy ??= 'File';
   container.imagePullPolicy ??= pullPolicyFor(container.image ?? '');
-  defaultRequests((container.resources ??= {}));
+  container.resources ??= {};
   for (const port of container.ports ?? []) {
     port.protocol ??= 'TCP';
     if (hostNetwork) port.hostPort ??= port.containerPort;
@@ -36,9 +36,9 @@ function defaultContainer(container: Container, hostNetwork: boolean): void {
   }
 }
 
-/** Who sets a limit and no request asks for the limit. */
-function defaultRequests(resources: NonNullable<Container['resources']>): void {
-  if (!resources.limits) return;
+/** Who sets a limit and no request asks for the limit. Only in pods: templates stay as they were written. */
+export function defaultRequests({ resources }: Container): void {
+  if (!resources?.limits) return;
   const requests: Record<string, string> = { ...resources.requests };
   for (const name in resources.limits) requests[name] ??= resources.limits[name]!;
   resources.requests = requests;
@@ -69,9 +69,14 @@ const ownFields = new Set(['name']);
 function defaultVolume(volume: Volume): void {
   const sources = Object.keys(volume).filter((key) => !ownFields.has(key));
   if (sources.length === 0) volume.emptyDir = {};
-  if (volume.secret) volume.secret.defaultMode ??= 420;
-  if (volume.configMap) volume.configMap.defaultMode ??= 420;
-  if (volume.downwardAPI) volume.downwardAPI.defaultMode ??= 420;
-  if (volume.projected) volume.projected.defaultMode ??= 420;
+  for (const source of [volume.secret, volume.configMap, volume.downwardAPI, volume.projected]) {
+    if (source) source.defaultMode ??= 420;
+  }
+  for (const { fieldRef } of volume.downwardAPI?.items ?? []) if (fieldRef) fieldRef.apiVersion ??= 'v1';
+  for (const { serviceAccountToken } of volume.projected?.sources ?? []) {
+    if (serviceAccountToken) serviceAccountToken.expirationSeconds ??= 3600;
+  }
   if (volume.hostPath) volume.hostPath.type ??= '';
+  const claim = volume.ephemeral?.volumeClaimTemplate?.spec;
+  if (claim) claim.volumeMode ??= 'Filesystem';
 }

@@ -6,7 +6,7 @@ import { Quantity } from '../../kube/quantity.ts';
 import type { FieldError } from '../../kube/schema/field-error.ts';
 import type { Strategy, StrategyContext } from '../resource.ts';
 import { forbidden } from '../status.ts';
-import { defaultPodSpec } from './pod-defaults.ts';
+import { defaultPodSpec, defaultRequests } from './pod-defaults.ts';
 import { validatePodSpec } from './pod-validation.ts';
 
 const pods = { group: '', plural: 'pods' };
@@ -15,6 +15,8 @@ export const podStrategy: Strategy<Pod> = {
   default: (pod) => {
     if (!pod.spec) return;
     defaultPodSpec(pod.spec);
+    for (const container of pod.spec.initContainers ?? []) defaultRequests(container);
+    for (const container of pod.spec.containers ?? []) defaultRequests(container);
     pod.spec.enableServiceLinks ??= true;
   },
   prepareCreate: (pod, context) => {

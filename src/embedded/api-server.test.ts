@@ -358,3 +358,16 @@ test('bad requests get the codes and words of a real API server', async () => {
     ),
   ).toBe('422 the server rejected our request due to an error in our request');
 });
+
+test('a job that is deleted without a word on its pods leaves them, and says so', async () => {
+  const { call, clock } = world();
+  const jobs = '/apis/batch/v1/namespaces/default/jobs';
+  const spec = { template: { spec: { restartPolicy: 'Never', containers: [{ name: 'c', image: 'i' }] } } };
+  const job = (await call('POST', jobs, { metadata: { name: 'once' }, spec })).body;
+  const ownerReferences = [{ apiVersion: 'batch/v1', kind: 'Job', name: 'once', uid: job.metadata.uid }];
+  await call('POST', pods, pod('left', { metadata: { ownerReferences } }));
+  const { headers } = await call('DELETE', `${jobs}/once`);
+  expect(headers?.['warning']).toContain('child pods are preserved by default');
+  await clock.step(10);
+  expect([(await call('GET', `${jobs}/once`)).status, (await call('GET', `${pods}/left`)).status]).toEqual([404, 200]);
+});

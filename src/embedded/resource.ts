@@ -52,6 +52,8 @@ export interface Strategy<T extends KubeObject = KubeObject> {
   readonly validateName?: (name: string) => string[];
   /** How long a delete waits for the object to wind down; undefined: it does not. */
   readonly gracePeriod?: (object: Readonly<T>, asked: number | undefined) => number | undefined;
+  /** A delete that does not say otherwise leaves dependents alone (as the oldest kinds did, before there was a choice). */
+  readonly orphansByDefault?: boolean;
   /** Says no to a delete with a StatusError. */
   readonly refuseDelete?: (object: Readonly<T>) => void;
   /** Holds the object back although it has no finalizers (namespaces). */

@@ -16,6 +16,7 @@ const jobs = define<Job>({
   columns: print.jobColumns,
   fields: { 'status.successful': (job) => String(job.status?.succeeded ?? 0) },
   strategy: {
+    orphansByDefault: true,
     default: ({ spec }) => {
       if (!spec) return;
       if (spec.completions === undefined && spec.parallelism === undefined) {

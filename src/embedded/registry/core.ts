@@ -227,6 +227,7 @@ const replicationControllers = define<ReplicationController>({
   scale: { specReplicas: '.spec.replicas', statusReplicas: '.status.replicas' },
   columns: print.replicationControllerColumns,
   strategy: {
+    orphansByDefault: true,
     default: (controller) => {
       if (!controller.spec) return;
       controller.spec.replicas ??= 1;

@@ -72,11 +72,15 @@ function defaultVolume(volume: Volume): void {
   for (const source of [volume.secret, volume.configMap, volume.downwardAPI, volume.projected]) {
     if (source) source.defaultMode ??= 420;
   }
-  for (const { fieldRef } of volume.downwardAPI?.items ?? []) if (fieldRef) fieldRef.apiVersion ??= 'v1';
-  for (const { serviceAccountToken } of volume.projected?.sources ?? []) {
-    if (serviceAccountToken) serviceAccountToken.expirationSeconds ??= 3600;
-  }
+  defaultItems(volume);
   if (volume.hostPath) volume.hostPath.type ??= '';
   const claim = volume.ephemeral?.volumeClaimTemplate?.spec;
   if (claim) claim.volumeMode ??= 'Filesystem';
+}
+
+function defaultItems({ downwardAPI, projected }: Volume): void {
+  for (const { fieldRef } of downwardAPI?.items ?? []) if (fieldRef) fieldRef.apiVersion ??= 'v1';
+  for (const { serviceAccountToken } of projected?.sources ?? []) {
+    if (serviceAccountToken) serviceAccountToken.expirationSeconds ??= 3600;
+  }
 }

@@ -47,7 +47,7 @@ export function deleteObject(
   const { strategy } = context.resource;
   checkPreconditions(context, old, options);
   strategy.refuseDelete?.(old);
-  const finalizers = finalizersFor(old, options);
+  const finalizers = finalizersFor(context, old, options);
   const grace = strategy.gracePeriod?.(old, options.gracePeriodSeconds);
   const waits = (grace ?? 0) > 0 || finalizers.length > 0 || strategy.heldBack?.(old) === true;
   if (waits) return { object: markDeleted(context, old, finalizers, grace, options.dryRun), removed: false };
@@ -117,14 +117,22 @@ function checkPreconditions(context: RequestContext, old: KubeObject, options: D
   }
 }
 
+const jobsOrphan =
+  'child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning';
+
 /** The finalizers that make the garbage collector act as the options ask. */
-function finalizersFor(old: KubeObject, options: DeleteOptions): string[] {
+function finalizersFor(context: RequestContext, old: KubeObject, options: DeleteOptions): string[] {
   const current = old.metadata.finalizers ?? [];
   const policy =
     options.propagationPolicy ??
     (options.orphanDependents === undefined ? undefined : options.orphanDependents ? 'Orphan' : 'Background');
-  // No word from the client: what an earlier delete chose stays.
-  if (policy === undefined) return [...current];
+  if (policy === undefined) {
+    // No word from the client: what an earlier delete chose stays.
+    const chosen = current.includes(orphanFinalizer) || current.includes(foregroundFinalizer);
+    const orphans = context.resource.strategy.orphansByDefault === true && !chosen;
+    if (orphans && context.resource.kind === 'Job') context.warnings.push(jobsOrphan);
+    return orphans ? [...current, orphanFinalizer] : [...current];
+  }
   const others = current.filter((finalizer) => finalizer !== orphanFinalizer && finalizer !== foregroundFinalizer);
   if (policy === 'Orphan') return [...others, orphanFinalizer];
   return policy === 'Foreground' ? [...others, foregroundFinalizer] : others;

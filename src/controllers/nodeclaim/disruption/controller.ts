@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Says which NodeClaims may be disrupted: the conditions Drifted and Consolidatable. Reads NodePools and NodeClasses and
+// writes NodeClaims in the cluster `karpenter`. Pods come in through `status.lastPodEventTime`.
+import { nodeClaimConditions, trueCondition } from '../../../api/conditions.ts';
+import { durationMs } from '../../../api/duration.ts';
+import type { NodeClaim } from '../../../api/node-claim.ts';
+import type { NodePool } from '../../../api/node-pool.ts';
+import { wrap } from '../../../base/errors.ts';
+import { isNodeClaimNotFound } from '../../../cloud/errors.ts';
+import type { CloudProvider } from '../../../cloud/provider.ts';
+import { keyOf } from '../../../kube/object.ts';
+import { parseTime } from '../../../kube/time.ts';
+import type { Controller, Result } from '../../../runtime/controller.ts';
+import type { Logger } from '../../../runtime/logging.ts';
+import { type ControllerContext, refersTo } from '../context.ts';
+import type { Draft } from '../draft.ts';
+import { DriftFinder } from './drift.ts';
+
+const name = 'nodeclaim.disruption';
+const driftPeriodMs = 5 * 60_000;
+const { launched, initialized, drifted, consolidatable } = nodeClaimConditions;
+
+/** The controller `nodeclaim.disruption`. */
+export function disruptionConditionsController(context: ControllerContext): Controller {
+  const { claims, pools, clock } = context;
+  const clouds = context.cloudsFor(name);
+  const finder = new DriftFinder();
+  claims.informer.addHandler({ deleted: (claim) => finder.forget(claim) });
+  const controller = context.controller({
+    name,
+    kind: 'NodeClaim',
+    concurrent: [10, 1000],
+    reconciler: {
+      async reconcile(key, signal, { log }) {
+        const claim = context.claim(key);
+        const pool = claim && context.poolOf(claim);
+        if (!claim || !pool || claim.metadata.deletionTimestamp !== undefined) return {};
+        const cloud = clouds.ofNodeClaim(claim)!;
+        const draft = context.draftOfClaim(claim);
+        const now = clock.now();
+        const consolidation = checkConsolidatable(draft, pool, now, log);
+        let failure: unknown;
+        const drift = await checkDrift(draft, { finder, pool, cloud, now, log, signal }).catch((error: unknown) => {
+          failure = wrap('getting drift', error);
+          return {};
+        });
+        if (draft.changed) await draft.save(claims, signal);
+        if (failure !== undefined) throw failure;
+        return soonest(consolidation, drift);
+      },
+    },
+  });
+  controller.watch(claims.informer);
+  controller.watch(pools.informer, {
+    keys: (pool) => context.claimsOfPool(pool).map(keyOf),
+    // The hash comes as an annotation, without a new generation.
+    when: (pool, old) =>
+      old === undefined ||
+      pool.metadata.generation !== old.metadata.generation ||
+      pool.metadata.annotations !== old.metadata.annotations,
+  });
+  for (const nodeClasses of context.nodeClasses) {
+    controller.watch(nodeClasses, {
+      keys: (nodeClass) =>
+        claims.informer
+          .list()
+          .filter(({ spec }) => refersTo(spec.nodeClassRef, nodeClass))
+          .map(keyOf),
+    });
+  }
+  return controller;
+}
+
+interface DriftStep {
+  readonly finder: DriftFinder;
+  readonly pool: NodePool;
+  readonly cloud: CloudProvider;
+  readonly now: number;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+}
+
+async function checkDrift(draft: Draft<NodeClaim>, step: DriftStep): Promise<Result> {
+  const { finder, pool, cloud, now, log, signal } = step;
+  if (!draft.isTrue(launched)) {
+    if (draft.clear(drifted)) log.debug("removing drift status condition, isn't launched");
+    return {};
+  }
+  let reason: string;
+  try {
+    reason = await finder.reason(draft.object, pool, cloud, now, signal);
+  } catch (error) {
+    // A machine that is gone cannot drift; garbage collection sees to its NodeClaim.
+    if (isNodeClaimNotFound(error)) return {};
+    throw error;
+  }
+  const known = draft.condition(drifted);
+  if (reason === '') {
+    if (draft.clear(drifted)) log.debug('removing drifted status condition, not drifted');
+  } else {
+    draft.set(trueCondition(drifted, reason, reason));
+    if (!known) log.debug('marking drifted', { reason });
+  }
+  return { requeueAfterMs: driftPeriodMs };
+}
+
+/** Sets or clears Consolidatable; when it is too early, says when it is time. */
+function checkConsolidatable(draft: Draft<NodeClaim>, pool: NodePool, now: number, log: Logger): Result {
+  const clear = (reason: string): Result => {
+    if (draft.clear(consolidatable)) log.debug('removing consolidatable status condition', { reason });
+    return {};
+  };
+  if (pool.spec.replicas !== undefined) return clear('the nodepool is static');
+  const afterMs = durationMs(pool.spec.disruption?.consolidateAfter ?? '0s');
+  if (afterMs === undefined) return clear('consolidation is disabled');
+  const ready = draft.condition(initialized);
+  if (ready?.status !== 'True') return clear("nodeclaim isn't initialized");
+  const since = parseTime(draft.object.status?.lastPodEventTime ?? ready.lastTransitionTime);
+  const leftMs = since + afterMs - now;
+  if (leftMs > 0) {
+    clear('consolidateAfter window not yet elapsed');
+    return { requeueAfterMs: leftMs };
+  }
+  if (draft.set(trueCondition(consolidatable))) log.debug('marking consolidatable');
+  return {};
+}
+
+function soonest(...results: readonly Result[]): Result {
+  const requeueAfterMs = Math.min(...results.map((result) => result.requeueAfterMs ?? Number.POSITIVE_INFINITY));
+  return Number.isFinite(requeueAfterMs) ? { requeueAfterMs } : {};
+}

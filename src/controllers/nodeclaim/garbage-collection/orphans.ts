@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Machines whose NodeClaim is gone: a launch that was cut off before it could be written down, or a NodeClaim whose
+// finalizer somebody took away. Nobody else would ever give them back.
+import { nodeClassLabel } from '../../../api/labels.ts';
+import type { NodeClaim } from '../../../api/node-claim.ts';
+import { isNodeClaimNotFound } from '../../../cloud/errors.ts';
+import type { CloudProvider, Instance } from '../../../cloud/provider.ts';
+import type { Node } from '../../../kube/kinds.ts';
+import { parseTime } from '../../../kube/time.ts';
+import type { Logger } from '../../../runtime/logging.ts';
+import type { ControllerContext } from '../context.ts';
+import { inParallel } from './in-parallel.ts';
+
+/** How long a machine is left alone after it was made, and after it was first seen without a NodeClaim. */
+const graceMs = 60_000;
+const parallel = 20;
+
+/** Removes the orphans of one cloud, round by round. */
+export class OrphanCollector {
+  readonly #context: ControllerContext;
+  readonly #cloud: CloudProvider;
+  /** Since when each machine has been seen without a NodeClaim, by provider id. */
+  #since = new Map<string, number>();
+
+  constructor(context: ControllerContext, cloud: CloudProvider) {
+    this.#context = context;
+    this.#cloud = cloud;
+  }
+
+  /** One round; gives whether there are orphans left. */
+  async collect(instances: readonly Instance[], signal: AbortSignal, log: Logger): Promise<boolean> {
+    const suspects = this.#withoutClaim(instances, this.#context.claims.list());
+    const now = this.#context.clock.now();
+    const known = this.#since;
+    this.#since = new Map(suspects.map(({ providerID }) => [providerID, known.get(providerID) ?? now]));
+    if (suspects.length === 0) return false;
+    const due = suspects.filter((instance) => this.#isDue(instance, now));
+    if (due.length > 0) {
+      // Without a list that worked there is no saying that a NodeClaim is gone: its kind may just not be served.
+      const orphans = this.#withoutClaim(due, await this.#context.claims.readAll(signal));
+      await inParallel(orphans, parallel, (instance) => this.#remove(instance, signal, log));
+    }
+    return true;
+  }
+
+  /** Machines that say for which NodeClaim they were made, and it is none of these. */
+  #withoutClaim(instances: readonly Instance[], claims: readonly NodeClaim[]): Instance[] {
+    const uids = new Set(claims.map(({ metadata }) => metadata.uid));
+    const providerIDs = new Set(claims.map(({ status }) => status?.providerID));
+    return instances.filter(
+      ({ nodeClaim, deleting, providerID }) =>
+        nodeClaim && !deleting && !uids.has(nodeClaim.uid) && !providerIDs.has(providerID),
+    );
+  }
+
+  #isDue({ providerID, createdAt }: Instance, now: number): boolean {
+    if (now - (this.#since.get(providerID) ?? now) < graceMs) return false;
+    return createdAt === undefined || now - parseTime(createdAt) >= graceMs;
+  }
+
+  /** Its Node goes first, so that pods are drained; then the machine. */
+  async #remove(instance: Instance, signal: AbortSignal, log: Logger): Promise<void> {
+    const { nodes } = this.#context;
+    const claim = this.#claimOf(instance);
+    const remaining = this.#context.nodesOf(claim).filter((node) => !isUnreachable(node));
+    for (const node of remaining) {
+      if (node.metadata.deletionTimestamp === undefined) await nodes.delete(node, signal);
+    }
+    if (remaining.length > 0) return;
+    try {
+      await this.#cloud.delete(claim, signal);
+    } catch (error) {
+      if (!isNodeClaimNotFound(error)) throw error;
+    }
+    log.info('garbage collected instance without nodeclaim', {
+      'provider-id': instance.providerID,
+      NodeClaim: { name: instance.nodeClaim?.name ?? '' },
+    });
+  }
+
+  /** The NodeClaim as it must have been, for the cloud to find the machine by. */
+  #claimOf({ providerID, labels, nodeClaim }: Instance): NodeClaim {
+    const kind = this.#cloud.nodeClasses.find((candidate) => labels[nodeClassLabel(candidate)] !== undefined);
+    const { group, kind: of } = kind ?? this.#cloud.nodeClasses[0];
+    return {
+      apiVersion: 'karpenter.sh/v1',
+      kind: 'NodeClaim',
+      metadata: { name: nodeClaim?.name ?? '', uid: nodeClaim?.uid ?? '', labels: { ...labels } },
+      spec: {
+        nodeClassRef: { group, kind: of, name: labels[nodeClassLabel({ group, kind: of })] ?? '' },
+        requirements: [],
+      },
+      status: { providerID },
+    };
+  }
+}
+
+/** There is nobody on it to drain. */
+function isUnreachable(node: Node): boolean {
+  return node.status?.conditions?.find(({ type }) => type === 'Ready')?.status !== 'True';
+}

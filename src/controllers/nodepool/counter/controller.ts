@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes into each NodePool what its nodes have in sum, every five seconds and only when it changed. Writes NodePools in
+// the cluster `karpenter`.
+import type { NodePool } from '../../../api/node-pool.ts';
+import type { Controller } from '../../../runtime/controller.ts';
+import { formatAmounts, one } from '../../../state/amounts.ts';
+import type { ControllerContext } from '../../nodeclaim/context.ts';
+
+const periodMs = 5000;
+const unreadMs = 1000;
+/** What every NodePool shows, also when it has none of it. */
+const always = ['cpu', 'memory', 'pods', 'ephemeral-storage', 'nodes'] as const;
+
+/** The controller `nodepool.counter`. */
+export function counterController(context: ControllerContext): Controller {
+  const { pools, state } = context;
+  const controller = context.controller({
+    name: 'nodepool.counter',
+    kind: 'NodePool',
+    concurrent: [10, 1000],
+    reconciler: {
+      async reconcile(key, signal) {
+        const pool = context.pool(key);
+        if (!pool) return {};
+        // Before everything was read, the sum would be too low.
+        if (!state.hasRead) return { requeueAfterMs: unreadMs };
+        await pools.patchStatus(pool, counted(pool, state.poolUsage(key)), { signal });
+        return { requeueAfterMs: periodMs };
+      },
+    },
+  });
+  return controller.watch(pools.informer, { when: (_pool, old) => old === undefined });
+}
+
+function counted(pool: NodePool, usage: ReadonlyMap<string, bigint>): NodePool {
+  const amounts = new Map<string, bigint>([...always.map((name) => [name, 0n] as const), ...usage]);
+  const nodes = Number((amounts.get('nodes') ?? 0n) / one);
+  return { ...pool, status: { ...pool.status, resources: formatAmounts(amounts), nodes } };
+}

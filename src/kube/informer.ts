@@ -45,7 +45,6 @@ export class Informer<T extends KubeObject> {
   readonly type: ResourceType<T>;
   readonly #options: InformerOptions<T>;
   readonly #log: Log;
-  readonly #transform: (object: T) => T;
   readonly #objects = new Map<string, T>();
   readonly #indexes = new Map<string, Index<T>>();
   readonly #handlers = new Set<InformerHandler<T>>();
@@ -58,7 +57,6 @@ export class Informer<T extends KubeObject> {
     this.type = options.type;
     this.#options = options;
     this.#log = options.log ?? silent;
-    this.#transform = options.transform ?? withoutManagedFields;
     for (const [name, values] of Object.entries(options.indexes ?? {})) this.addIndex(name, values);
   }
 
@@ -68,7 +66,18 @@ export class Informer<T extends KubeObject> {
     const { clock = new RealClock(), random = new SystemRandom() } = this.#options;
     if (this.#running) return;
     const reflector = new Reflector<T>(
-      { client, type, namespace, labelSelector, fieldSelector, tolerateMissing, clock, random, log: this.#log },
+      {
+        client,
+        type,
+        namespace,
+        labelSelector,
+        fieldSelector,
+        tolerateMissing,
+        clock,
+        random,
+        log: this.#log,
+        keep: this.#options.transform ?? withoutManagedFields,
+      },
       { replace: (items) => this.#replace(items), apply: (event) => this.#apply(event) },
     );
     // Whoever waits for the first list must not wait for ever. Nobody has to wait, though.
@@ -150,14 +159,14 @@ export class Informer<T extends KubeObject> {
     if (event.type !== 'DELETED') return this.#put(event.object);
     const key = keyOf(event.object);
     const known = this.#objects.get(key);
-    if (known) this.#remove(key, deepFreeze(this.#transform(event.object)), false);
+    if (known) this.#remove(key, deepFreeze(event.object), false);
   }
 
   #put(incoming: T): void {
     const key = keyOf(incoming);
     const old = this.#objects.get(key);
     if (old && unchanged(old, incoming)) return;
-    const object = deepFreeze(this.#transform(incoming));
+    const object = deepFreeze(incoming);
     if (old && old.metadata.uid !== object.metadata.uid) {
       // Deleted and made again under the same name: two objects, and the end of the first was missed.
       this.#remove(key, old, true);

@@ -29,6 +29,8 @@ export interface ReflectorOptions<T extends KubeObject> {
   readonly log: Log;
   /** A kind that is not served (its CRD is not installed) counts as an empty collection until it is. */
   readonly tolerateMissing?: boolean | undefined;
+  /** What is kept of each object, in lists and events. */
+  readonly keep?: ((object: T) => T) | undefined;
 }
 
 // A watch that ends sooner was no success, however it ended: without a pause, it would be a hot loop.
@@ -92,7 +94,7 @@ export class Reflector<T extends KubeObject> {
   }
 
   async #list(signal: AbortSignal): Promise<void> {
-    const list = await this.#resource.listAll({ ...this.#selection(), signal });
+    const list = await this.#resource.listAll({ ...this.#selection(), signal, keep: this.#options.keep });
     if (signal.aborted) return;
     this.#missing = false;
     this.#sink.replace(list.items);
@@ -115,13 +117,18 @@ export class Reflector<T extends KubeObject> {
     try {
       for await (const event of watch) {
         if (signal.aborted) return;
-        if (event.type !== 'BOOKMARK') this.#sink.apply(event);
+        if (event.type !== 'BOOKMARK') this.#sink.apply(this.#kept(event));
         this.#version = event.object.metadata.resourceVersion ?? this.#version;
       }
     } finally {
       signal.removeEventListener('abort', onAbort);
       watch.close();
     }
+  }
+
+  #kept(event: WatchEvent<T>): WatchEvent<T> {
+    const { keep } = this.#options;
+    return keep ? { ...event, object: keep(event.object) } : event;
   }
 
   /** Logs what went wrong and says what follows from it. */

@@ -33,6 +33,11 @@ export interface ListOptions extends SelectOptions {
   readonly resourceVersionMatch?: 'Exact' | 'NotOlderThan' | undefined;
 }
 
+export interface ListAllOptions<T> extends Omit<ListOptions, 'continue'> {
+  /** What is kept of each object: applied page by page, so that the whole never has to fit into memory in full. */
+  readonly keep?: ((object: T) => T) | undefined;
+}
+
 export interface WatchOptions extends SelectOptions {
   readonly resourceVersion?: string | undefined;
   readonly resourceVersionMatch?: 'NotOlderThan' | undefined;
@@ -131,20 +136,21 @@ export class ResourceClient<T extends KubeObject> {
    * The whole collection, read in pages. A continue token that expires under way starts it over without pages, so
    * that what is returned is one consistent state of the collection, at its `resourceVersion`.
    */
-  async listAll(options: Omit<ListOptions, 'continue'> = {}): Promise<KubeList<T>> {
-    const limit = options.limit ?? pageSize;
-    const first = await this.list({ ...options, limit });
+  async listAll(options: ListAllOptions<T> = {}): Promise<KubeList<T>> {
+    const { keep = (item: T): T => item, limit = pageSize, ...rest } = options;
+    const kept = (list: KubeList<T>): KubeList<T> => ({ ...list, items: list.items.map(keep) });
+    const first = kept(await this.list({ ...rest, limit }));
     if (!first.metadata.continue) return first;
     const items = [...first.items];
     let next: string | undefined = first.metadata.continue;
     while (next) {
       try {
-        const page: KubeList<T> = await this.list(continued(options, limit, next));
-        for (const item of page.items) items.push(item);
+        const page: KubeList<T> = await this.list(continued(rest, limit, next));
+        for (const item of page.items) items.push(keep(item));
         next = page.metadata.continue;
       } catch (error) {
         if (!isGone(error)) throw error;
-        return this.list({ ...options, limit: undefined });
+        return kept(await this.list({ ...rest, limit: undefined }));
       }
     }
     const { resourceVersion } = first.metadata;

@@ -26,7 +26,12 @@ export interface ClusterOptions {
   readonly qps?: number;
   readonly burst?: number;
   readonly fieldManager?: string;
+  /** What informers keep of the objects of a kind, where that is not everything. It must not change its argument. */
+  readonly transforms?: Transforms;
 }
+
+/** By kind, what is kept of an object; undefined for everything. */
+export type Transforms = <T extends KubeObject>(type: ResourceType<T>) => ((object: T) => T) | undefined;
 
 /** Which part of a collection an informer follows. */
 export interface Selection {
@@ -65,7 +70,14 @@ export class Cluster {
       fieldManager: options.fieldManager ?? 'karpenter',
       onRequest: requestObserver(options.metrics ?? new Metrics()),
     });
-    this.informers = new InformerCache({ client: this.client, clock, random: options.random, log });
+    const { random, transforms } = options;
+    this.informers = new InformerCache({
+      client: this.client,
+      clock,
+      random,
+      log,
+      ...(transforms ? { transforms } : {}),
+    });
     this.events = new EventRecorder({ client: this.client, clock, log });
   }
 
@@ -87,13 +99,17 @@ interface SharedInformer {
   shares: number;
 }
 
+interface InformerCacheOptions extends Pick<ClusterOptions, 'clock' | 'random' | 'log' | 'transforms'> {
+  readonly client: KubeClient;
+}
+
 /** One informer per kind and selection, however many ask for it. */
 export class InformerCache {
-  readonly #options: Pick<ClusterOptions, 'clock' | 'random' | 'log'> & { readonly client: KubeClient };
+  readonly #options: InformerCacheOptions;
   readonly #shared = new Map<string, SharedInformer>();
   #signal: AbortSignal | undefined;
 
-  constructor(options: Pick<ClusterOptions, 'clock' | 'random' | 'log'> & { readonly client: KubeClient }) {
+  constructor(options: InformerCacheOptions) {
     this.#options = options;
   }
 
@@ -150,7 +166,8 @@ export class InformerCache {
   }
 
   #open<T extends KubeObject>(key: string, type: ResourceType<T>, selection: Selection): SharedInformer {
-    const informer = new Informer<T>({ ...this.#options, ...selection, type });
+    const { transforms, ...options } = this.#options;
+    const informer = new Informer<T>({ ...options, ...selection, type, transform: transforms?.(type) });
     const shared = { informer: informer as unknown as Informer<KubeObject>, stop: new AbortController(), shares: 0 };
     this.#shared.set(key, shared);
     if (this.#signal) informer.start(shared.stop.signal);

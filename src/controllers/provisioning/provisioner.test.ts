@@ -47,6 +47,7 @@ describe('a pod that no node can take', () => {
   });
 
   test('shares its NodeClaim with others that come at about the same time', async () => {
+    world.cloud.types = [instanceType(4)];
     await world.pool();
     const claims = await provision(...[1, 2, 3].map((i) => pendingPod(`web-${i}`)));
     expect(claims).toHaveLength(1);

@@ -26,6 +26,7 @@ import type { Runnable } from '../../runtime/manager.ts';
 import { Metrics } from '../../runtime/metrics.ts';
 import { coreSettings, defaultSettings, type Settings } from '../../runtime/settings.ts';
 import { ClusterState } from '../../state/cluster-state.ts';
+import { slimTransforms } from '../../state/slim.ts';
 import { FakeCloud } from './fake-cloud.ts';
 import { FaultyTransport } from './faulty-transport.ts';
 
@@ -95,7 +96,7 @@ export class TestWorld {
       karpenter: other === one ? workloadDoor : new FaultyTransport(other.transport()),
     };
     const clusterOf = (name: string, transport: FaultyTransport): Cluster =>
-      new Cluster({ name, transport, clock, random, log, metrics });
+      new Cluster({ name, transport, clock, random, log, metrics, transforms: slimTransforms() });
     const workload = clusterOf('workload', workloadDoor);
     this.clusters = new Clusters(other === one ? workload : clusterOf('karpenter', this.doors.karpenter), workload);
     this.workload = directClient(one, clock);

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+import { describe, expect, test } from 'vitest';
+import { kinds, type Pod } from '../kube/kinds.ts';
+import { slimNode, slimPod, slimTransforms } from './slim.ts';
+import { boundPod, node } from './testing/objects.ts';
+
+const full: Pod = {
+  ...boundPod('web', 'node-1'),
+  metadata: {
+    ...boundPod('web', 'node-1').metadata,
+    labels: { app: 'web' },
+    annotations: { 'karpenter.sh/do-not-disrupt': 'true', 'example.com/token': 'hunter2' },
+    managedFields: [{}],
+  },
+  spec: {
+    nodeName: 'node-1',
+    priority: 7,
+    terminationGracePeriodSeconds: 30,
+    serviceAccountName: 'web',
+    imagePullSecrets: [{ name: 'registry' }],
+    tolerations: [{ key: 'team', operator: 'Exists' }],
+    nodeSelector: { disk: 'ssd' },
+    containers: [
+      {
+        name: 'main',
+        image: 'app',
+        command: ['run'],
+        env: [{ name: 'PASSWORD', value: 'hunter2' }],
+        ports: [{ containerPort: 80 }, { containerPort: 443, hostPort: 443 }],
+        resources: { requests: { cpu: '1' } },
+      },
+    ],
+    volumes: [
+      { name: 'secret', secret: { secretName: 'hunter2' } },
+      { name: 'data', persistentVolumeClaim: { claimName: 'data' } },
+    ],
+  },
+  status: {
+    phase: 'Running',
+    startTime: '2026-01-01T00:00:00Z',
+    podIP: '10.0.0.1',
+    conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' }],
+    containerStatuses: [
+      { name: 'main', image: 'app', imageID: '', ready: true, restartCount: 0, resources: { requests: { cpu: '2' } } },
+    ],
+  },
+};
+
+describe('a pod in memory', () => {
+  test('keeps what scheduling and draining look at', () => {
+    expect(slimPod(full)).toEqual({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: {
+        name: 'web',
+        namespace: 'default',
+        uid: 'uid-web',
+        creationTimestamp: '2026-01-01T00:00:00Z',
+        labels: { app: 'web' },
+        annotations: { 'karpenter.sh/do-not-disrupt': 'true' },
+      },
+      spec: {
+        nodeName: 'node-1',
+        priority: 7,
+        terminationGracePeriodSeconds: 30,
+        tolerations: [{ key: 'team', operator: 'Exists' }],
+        nodeSelector: { disk: 'ssd' },
+        containers: [
+          { name: 'main', ports: [{ containerPort: 443, hostPort: 443 }], resources: { requests: { cpu: '1' } } },
+        ],
+        volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'data' } }],
+      },
+      status: {
+        phase: 'Running',
+        startTime: '2026-01-01T00:00:00Z',
+        conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' }],
+        containerStatuses: [{ name: 'main', resources: { requests: { cpu: '2' } } }],
+      },
+    });
+  });
+
+  test('keeps nothing that could be a secret', () => {
+    expect(JSON.stringify(slimPod(full))).not.toMatch(/hunter2|PASSWORD|registry/);
+  });
+
+  test('shares its parts with others like it', () => {
+    const slim = slimTransforms()(kinds.Pod)!;
+    const [one, other] = [slim(full), slim(structuredClone(full))];
+    expect(other.spec.containers).toBe(one.spec.containers);
+    expect(other.metadata.labels).toBe(one.metadata.labels);
+    expect(Object.isFrozen(one.spec.containers)).toBe(true);
+  });
+
+  test('is not changed on the way', () => {
+    const before = structuredClone(full);
+    slimPod(full);
+    expect(full).toEqual(before);
+  });
+});
+
+test('a node in memory has no list of images', () => {
+  const own = node('a', { status: { images: [{ names: ['app'] }], capacity: { cpu: '1' } } });
+  expect(slimNode(own).status).toEqual({ capacity: { cpu: '1' } });
+});
+
+test('other kinds are kept as they are', () => {
+  expect(slimTransforms()(kinds.Deployment)).toBeUndefined();
+});

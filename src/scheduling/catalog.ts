@@ -32,8 +32,23 @@ export interface CatalogType {
   readonly daemonPorts: readonly HostPort[];
 }
 
+/** A mask that was made for no row in particular. */
+export const noRow = -1;
+
 /** The mask that leaves out no type. */
 export const allTypes = 0;
+
+/** What narrows a catalog beside requirements. */
+interface Mask {
+  /** Undefined: all types. */
+  readonly keep: Uint8Array | undefined;
+  /** By row: what it may cost at most. */
+  readonly prices: Float64Array | undefined;
+  /** The row that a node is meant to become. */
+  readonly row: number;
+  /** The same types without regard to prices. */
+  readonly plain: number;
+}
 
 /** What a set of requirements (and a mask) leaves of a catalog. */
 export interface View {
@@ -78,7 +93,7 @@ export class Catalog {
   readonly #viewOf = new PairTable();
   readonly #allViews: View[] = [];
   readonly #fronts = new Map<string, number>();
-  readonly #masks: (Uint8Array | undefined)[] = [undefined];
+  readonly #masks: Mask[] = [{ keep: undefined, prices: undefined, row: noRow, plain: allTypes }];
   readonly #maskIds = new Map<string, number>();
   /** Rows with a negative free resource can never be used. */
   readonly #dead: Uint8Array;
@@ -161,26 +176,54 @@ export class Catalog {
   /** The id of a set of types; `keep[type]` is 1 for those in it. */
   mask(keep: Uint8Array): number {
     if (keep.every((bit) => bit === 1)) return allTypes;
-    const text = keep.join('');
+    return this.#maskOf(keep.join(''), () => ({ keep, prices: undefined, row: noRow, plain: this.#masks.length }));
+  }
+
+  /** A mask under which no row may cost more than `prices[row]`, made for `row`. Equal `text` means equal masks. */
+  priceMask(text: string, row: number, prices: () => Float64Array): number {
+    return this.#maskOf(`$${text}`, () => ({ keep: undefined, prices: prices(), row, plain: allTypes }));
+  }
+
+  #maskOf(text: string, make: () => Mask): number {
     let id = this.#maskIds.get(text);
     if (id === undefined) {
+      const made = make();
       id = this.#masks.length;
-      this.#masks.push(keep);
+      this.#masks.push(made);
       this.#maskIds.set(text, id);
     }
     return id;
   }
 
-  /** Types in both masks. */
+  /** What both masks leave. */
   bothMasks(a: number, b: number): number {
-    const [left, right] = [this.#masks[a], this.#masks[b]];
-    if (!left || a === b) return b;
-    if (!right) return a;
-    return this.mask(left.map((bit, i) => bit & right[i]!));
+    if (a === b || b === allTypes) return a;
+    if (a === allTypes) return b;
+    const [left, right] = [this.#masks[a]!, this.#masks[b]!];
+    if (left.keep && right.keep && !left.prices && !right.prices)
+      return this.mask(left.keep.map((bit, i) => bit & right.keep![i]!));
+    const plain: number = this.bothMasks(left.plain, right.plain);
+    const priced = left.prices ? left : right;
+    return this.#maskOf(`${a}&${b}`, () => ({
+      keep: this.#masks[plain]!.keep,
+      prices: priced.prices,
+      row: priced.row,
+      plain,
+    }));
   }
 
   inMask(mask: number, type: number): boolean {
-    return this.#masks[mask]?.[type] !== 0;
+    return this.#masks[mask]!.keep?.[type] !== 0;
+  }
+
+  /** The row that nodes under a mask are meant to become; `noRow` when none. */
+  rowOf(mask: number): number {
+    return this.#masks[mask]!.row;
+  }
+
+  /** The mask without regard to prices. */
+  plainMask(mask: number): number {
+    return this.#masks[mask]!.plain;
   }
 
   /** Types whose daemons leave these ports free. */
@@ -216,8 +259,8 @@ export class Catalog {
 
   #makeView(set: Requirements, mask: number): View {
     const typeOk = new Uint8Array(this.types.length).fill(1);
-    const masked = this.#masks[mask];
-    if (masked) typeOk.set(masked);
+    const { keep, prices: most } = this.#masks[mask]!;
+    if (keep) typeOk.set(keep);
     for (const requirement of set.values()) {
       if (!this.#keys.has(requirement.key)) continue;
       const matching = this.#typesMatching(requirement);
@@ -231,8 +274,9 @@ export class Catalog {
     for (let row = 0; row < has.length; row++) {
       if (typeOk[this.typeOf[row]!] === 0 || this.#dead[row] === 1) continue;
       const sets = this.#setsOfRow[row]!;
+      const prices = this.#pricesOfRow[row]!;
       for (let i = 0; i < sets.length; i++) {
-        if (offeringAllowed[sets[i]!] === 0) continue;
+        if (offeringAllowed[sets[i]!] === 0 || (most && prices[i]! > most[row]!)) continue;
         has[row] = 1;
         rows.push(row);
         break;

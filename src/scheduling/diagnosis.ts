@@ -99,7 +99,7 @@ function clashOf(
   if (missing !== undefined) {
     const hint = closest(missing, [...may, ...pool.keys()]);
     return {
-      what: `no node of it has the label ${missing}${hint === undefined ? '' : ` (was ${hint} meant?)`}`,
+      what: `no node has the label ${missing}${hint === undefined ? '' : ` (was ${hint} meant?)`}`,
       fix: `add ${missing} to the labels or requirements of the NodePool`,
     };
   }

@@ -16,7 +16,11 @@ import type { World } from './world.ts';
 /** How many types a NodeClaim lists at most, unless told otherwise. */
 const defaultMaxTypes = 600;
 
-type Facts = Pick<NewNodeClaim, 'requirements' | 'instanceTypes' | 'price' | 'requests'>;
+interface Facts {
+  readonly claim: Pick<NewNodeClaim, 'requirements' | 'instanceTypes' | 'price' | 'requests'>;
+  /** The row of the cheapest launch; -1 when there is none. */
+  readonly row: number;
+}
 
 /** Turns packed nodes into NodeClaims; nodes that are alike share what was worked out. */
 export class Finalizer {
@@ -32,7 +36,7 @@ export class Finalizer {
     const { keys } = this.#world.batch;
     return {
       nodePool: node.template.nodePool,
-      ...this.factsOf(node),
+      ...this.factsOf(node).claim,
       pods: node.pods.map((pod) => keys[pod]!),
       ...(node.minValuesRelaxed ? { minValuesRelaxed: true } : {}),
       ...(node.reservations.length > 0 ? { reservations: node.reservations } : {}),
@@ -56,28 +60,31 @@ export class Finalizer {
     const seen = new Uint8Array(catalog.types.length);
     const types: number[] = [];
     let price = Number.POSITIVE_INFINITY;
+    let cheapest = -1;
     for (let i = 0; i < rows.length; i++) {
       const row = rows[i]!;
       const type = catalog.typeOf[row]!;
       if (seen[type] === 1 || !catalog.fitsRow(row, total)) continue;
       seen[type] = 1;
-      if (types.length === 0) price = prices[i]!;
+      if (types.length === 0) [price, cheapest] = [prices[i]!, row];
       types.push(type);
     }
     const set = this.#world.space.get(group.set);
     const most = this.#world.problem.settings?.maxInstanceTypes ?? defaultMaxTypes;
     const kept = types.length > most ? truncate(catalog, types, most, set) : types;
-    return {
+    const claim = {
       requirements: catalog.hasReserved ? this.#reservedRequirements(node, set) : this.#specs(group.set),
       instanceTypes: kept.map((type) => catalog.types[type]!.name),
       price,
       requests: this.#requests(node, types),
     };
+    return { claim, row: cheapest };
   }
 
   #priced(node: NewNode): PricedRows {
     const { catalog } = node.template;
-    const { view } = node.group;
+    // What a thrifty pass would not have bought for this node may still be the cheapest that fits what it got.
+    const view = catalog.view(node.group.set, catalog.plainMask(node.group.mask));
     if (node.reservations.length === 0) return catalog.byPrice(view);
     return catalog.priceRows(
       view,

@@ -62,6 +62,8 @@ export interface Search {
   set: SetId;
   /** Buckets with more pods are of no interest. */
   most: number;
+  /** When set, no other node is asked. */
+  only: NewNode | undefined;
   /** Whether `accepts` has to be asked. */
   picky: boolean;
   /** A last check that may say no today and yes tomorrow. */
@@ -140,7 +142,8 @@ export class NodeGroup {
 
   /** The first node, fewest pods first, that takes what is looked for; its witness row is left in `foundRow`. */
   find(search: Search): NewNode | undefined {
-    const { most, key } = search;
+    const { most, key, only } = search;
+    if (only) return this.#ask(only, search) === 'yes' ? only : undefined;
     for (const bucket of this.#buckets) {
       if (bucket.count > most) return undefined;
       const { nodes } = bucket;

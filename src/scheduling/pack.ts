@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The packing loop: one pod after the other, on an existing node, on a node being bought, or on a new one; relaxed step by
 // step where it does not fit; again from the start as long as anything moves.
-import { allTypes, type View } from './catalog.ts';
+import { allTypes, noRow, type View } from './catalog.ts';
 import { ExistingNodes } from './existing-nodes.ts';
 import { NewNode, NodeGroup, type Search } from './in-flight.ts';
 import { Limits } from './limits.ts';
@@ -13,6 +13,7 @@ import { Requirement } from './requirements.ts';
 import { Reservations } from './reservations.ts';
 import { untolerated } from './taints.ts';
 import type { Template } from './templates.ts';
+import type { Thrift, Waiting } from './thrift.ts';
 import { type Choice, chooseDomains, type Group, passesFilter, skewCeiling, type TopologyKey } from './topology.ts';
 import type { NodeKind, Target, World } from './world.ts';
 
@@ -37,6 +38,8 @@ export interface Packed {
   /** Pods without a place, in the order of the queue. */
   readonly failed: readonly { readonly pod: number; readonly why: Failure }[];
   readonly timedOut: boolean;
+  /** Attempts to place a pod. */
+  readonly attempts: number;
   /** What is left of the pools' limits. */
   readonly limits: Limits;
 }
@@ -46,6 +49,8 @@ export type Failure = 'unschedulable' | 'reserved' | 'deadline';
 
 /** What a class of pods may use, as far as that never changes. */
 interface Reach {
+  /** The machines of the first pool that suits. */
+  readonly market: View | undefined;
   readonly kinds: readonly NodeKind[];
   readonly templates: readonly Opening[];
   readonly live: Entry[];
@@ -66,6 +71,8 @@ interface Entry {
   readonly group: NodeGroup;
   readonly mask: number;
   readonly bases: readonly Base[];
+  /** Whether its nodes are worth their price to the class; undefined before it is asked. */
+  worthIt: boolean | undefined;
 }
 
 /** One way for a pod of a class to be on a node of a group. */
@@ -91,6 +98,8 @@ const templatesFrom = 2;
 /** How many combinations of domains over several topology keys are tried. */
 const maxCombinations = 64;
 const maxSettles = 8;
+/** How many pods of one shape may refuse a node before the next shape is tried. */
+const maxRefusals = 16;
 const nothingSettled: readonly Settled[] = [];
 
 export class Packer {
@@ -118,9 +127,13 @@ export class Packer {
   #version = 0;
   #holding: readonly string[] = [];
   readonly #search: Search;
+  readonly #thrift: Thrift | undefined;
+  /** By pod: 1 once it is placed. */
+  readonly #done: Uint8Array;
 
-  constructor(world: World, options: SolveOptions) {
+  constructor(world: World, options: SolveOptions, thrift?: Thrift) {
     this.#world = world;
+    this.#thrift = thrift;
     this.#options = options;
     const settings = world.problem.settings ?? {};
     this.#strictReservations = (settings.reservedOfferingMode ?? 'Strict') === 'Strict';
@@ -133,8 +146,16 @@ export class Packer {
       domains.map((domain) => world.space.single(Requirement.in(key, [domain]))),
     );
     this.#shapeCount = world.requests.length;
+    this.#done = new Uint8Array(world.batch.pods.length);
     // The first search fills in what is looked for.
-    this.#search = { key: 0, set: 0, most: 0, picky: false, accepts: (node: NewNode) => this.#accepts(node) } as Search;
+    this.#search = {
+      key: 0,
+      set: 0,
+      most: 0,
+      only: undefined,
+      picky: false,
+      accepts: (node: NewNode) => this.#accepts(node),
+    } as unknown as Search;
   }
 
   run(): Packed {
@@ -142,6 +163,7 @@ export class Packer {
     const { clock, timeoutMs, maxSteps = Number.POSITIVE_INFINITY } = this.#options;
     const end = clock && timeoutMs !== undefined ? clock() + timeoutMs : Number.POSITIVE_INFINITY;
     let waiting: Int32Array | number[] = batch.order;
+    if (this.#thrift) this.announce(this.#thrift);
     const why = new Map<number, Failure>();
     const failedAt = new Map<number, { version: number; failure: Failure }>();
     let timedOut = false;
@@ -157,6 +179,7 @@ export class Packer {
           again.push(pod);
           continue;
         }
+        if (this.#done[pod] === 1) continue;
         const same = this.#world.classOf[pod]!.id * this.#shapeCount + batch.shapeOf[pod]!;
         const before = failedAt.get(same);
         const failure =
@@ -173,7 +196,22 @@ export class Packer {
       waiting = again;
     }
     const failed = Array.from(waiting, (pod) => ({ pod, why: why.get(pod) ?? 'deadline' }));
-    return { nodes: this.#nodes, steps: this.#steps, failed, timedOut, limits: this.#limits };
+    return { nodes: this.#nodes, steps: this.#steps, failed, timedOut, attempts: steps, limits: this.#limits };
+  }
+
+  /** Tells a thrifty pass what will be asked for where. */
+  announce(thrift: Thrift): void {
+    const { batch, classOf, requests } = this.#world;
+    for (const pod of batch.order) {
+      const { templates, market } = this.#reachOf(classOf[pod]!);
+      if (market)
+        thrift.expect(templates[0]!.template, market, requests[batch.shapeOf[pod]!]!, batch.shapeOf[pod]!, pod);
+    }
+  }
+
+  /** The machines that a pod would choose from if it had a node of its own. */
+  marketOf(pod: number): View | undefined {
+    return this.#reachOf(this.#world.classOf[pod]!).market;
   }
 
   /** Whether a pod's answer may differ from that of others of its class. */
@@ -219,9 +257,12 @@ export class Packer {
   #reachOf(podClass: PodClass): Reach {
     let reach = this.#reach[podClass.id];
     if (!reach) {
+      const templates = this.#world.templates.flatMap((template) => this.#opening(podClass, template));
+      const [first] = templates;
       reach = {
+        market: first?.template.catalog.view(first.bases[0]!, first.portMask),
         kinds: this.#world.kinds.filter((kind) => this.#suitsKind(podClass, kind)),
-        templates: this.#world.templates.flatMap((template) => this.#opening(podClass, template)),
+        templates,
         live: [],
         seen: 0,
       };
@@ -276,7 +317,7 @@ export class Packer {
     const usable = bases
       .map((set) => ({ set, view: catalog.view(set, mask), settled: new Int32Array(domains).fill(-2) }))
       .filter(({ view }) => view.front.length > 0);
-    return usable.length === 0 ? undefined : { group, mask, bases: usable };
+    return usable.length === 0 ? undefined : { group, mask, bases: usable, worthIt: undefined };
   }
 
   // ---- topology
@@ -366,7 +407,10 @@ export class Packer {
       for (const [domain, set] of this.#domainSets[key.index]!.entries()) {
         if (provided[domain] === 0) continue;
         const narrowed = this.#with(group.set, set);
-        if (narrowed !== incompatible && group.template.catalog.view(narrowed, group.mask).front.length > 0)
+        if (
+          narrowed !== incompatible &&
+          group.template.catalog.view(narrowed, group.template.catalog.plainMask(group.mask)).front.length > 0
+        )
           found.push(domain);
       }
       domains = Int32Array.from(found);
@@ -473,6 +517,7 @@ export class Packer {
     const picky = this.#isPicky(podClass);
     for (const entry of reach.live) {
       const { group } = entry;
+      if (this.#thrift && !this.#isWorthIt(reach, entry)) continue;
       if (group.fewest > search.most || group.fewest === Number.POSITIVE_INFINITY) continue;
       search.picky = picky || group.template.isPicky;
       const found = this.#findInEntry(entry, key, choices);
@@ -481,6 +526,20 @@ export class Packer {
       search.most = found.node.pods.length;
     }
     return best;
+  }
+
+  /** What the machine costs that nodes of a group are meant to become. */
+  #priceOf({ template: { catalog }, mask, view }: NodeGroup): number {
+    const { rows, prices } = catalog.byPrice(view);
+    const at = rows.indexOf(catalog.rowOf(mask));
+    return at < 0 ? Number.POSITIVE_INFINITY : prices[at]!;
+  }
+
+  #isWorthIt({ market }: Reach, entry: Entry): boolean {
+    entry.worthIt ??=
+      market === undefined ||
+      this.#thrift!.isWorthIt(market, entry.group.template, entry.group.mask, this.#priceOf(entry.group));
+    return entry.worthIt;
   }
 
   #findInEntry({ group, mask, bases }: Entry, key: number, choices: readonly Choice[]): Found | undefined {
@@ -673,10 +732,14 @@ export class Packer {
       const limited = this.#limits.mask(template);
       if (limited === undefined) continue;
       const { catalog } = template;
-      const mask = catalog.bothMasks(limited, portMask);
+      const open = catalog.bothMasks(limited, portMask);
       let reserved = false;
       for (const baseSet of bases) {
         for (const set of choices.length === 0 ? [baseSet] : this.#narrow(baseSet, choices, template)) {
+          const mask =
+            this.#thrift && reach.market && template === reach.templates[0]!.template
+              ? this.#thrift.mask(reach.market, catalog.view(set, open), open, request)
+              : open;
           const view = catalog.view(set, mask);
           const row = catalog.fit(view, this.#zero, request, -1);
           if (row < 0) continue;
@@ -686,7 +749,8 @@ export class Packer {
             reserved = true;
             continue;
           }
-          this.#buy(template, final, mask, row, podClass, pod, shape, final !== set);
+          const node = this.#buy(template, final, mask, row, podClass, pod, shape, final !== set);
+          if (this.#thrift && reach.market) this.#fill(node, reach.market, this.#thrift);
           return undefined;
         }
       }
@@ -717,7 +781,7 @@ export class Packer {
     pod: number,
     shape: number,
     relaxed: boolean,
-  ): void {
+  ): NewNode {
     const { targets, axis, requests } = this.#world;
     const group = this.#group(template, set, mask);
     const node = new NewNode(targets.length + this.#nodes.length, this.#nodes.length, group, axis.size);
@@ -730,13 +794,71 @@ export class Packer {
     node.reservations = this.#holding;
     this.#reservations.exchange([], this.#holding);
     group.insert(node, this.#seq++);
-    this.#limits.take(template, group.view, node.total, shape);
+    this.#limits.take(template, template.catalog.view(set, template.catalog.plainMask(mask)), node.total, shape);
     for (const key of this.#world.keys) {
       const domains = this.#domainsOf(group, key);
       if (domains.length === 1) this.#settled.push({ node, key, domain: domains[0]! });
     }
     this.#count(node, podClass);
     this.#log(pod, undefined, node);
+    return node;
+  }
+
+  /** Fills a node that was just bought with what it was bought for: the largest pods of its market that fit. */
+  #fill(node: NewNode, market: View, thrift: Thrift): void {
+    const { catalog } = node.template;
+    const row = catalog.rowOf(node.group.mask);
+    if (row === noRow) return;
+    const banned = new Set<Waiting>();
+    const refusals = new Map<Waiting, number>();
+    for (;;) {
+      const room = catalog.free.slice(row * catalog.width, (row + 1) * catalog.width);
+      for (let r = 0; r < room.length; r++) room[r]! -= node.total[r]!;
+      const next = thrift.next(market, room, banned);
+      if (!next) return;
+      const refused = refusals.get(next) ?? 0;
+      const pod = this.#waitingPod(next, refused);
+      if (pod === undefined) banned.add(next);
+      else if (!this.#placeOn(node, pod, next.shape)) {
+        refusals.set(next, refused + 1);
+        if (refused + 1 >= maxRefusals) banned.add(next);
+      }
+    }
+  }
+
+  /** The pod of a shape that is next in the queue, after `skip` others. */
+  #waitingPod(waiting: Waiting, skip: number): number | undefined {
+    const { pods } = waiting;
+    while (waiting.first < pods.length && this.#done[pods[waiting.first]!] === 1) waiting.first++;
+    let left = skip;
+    for (let i = waiting.first; i < pods.length; i++) if (this.#done[pods[i]!] === 0 && left-- === 0) return pods[i];
+    return undefined;
+  }
+
+  /** Puts a pod as it is written on an existing node, else on this one; false when neither takes it. */
+  #placeOn(node: NewNode, pod: number, shape: number): boolean {
+    const podClass = this.#world.classOf[pod]!;
+    const reach = this.#reachOf(podClass);
+    const choices = podClass.keyRules.length === 0 ? [] : this.#choices(podClass);
+    if (!choices || !this.#affinityPossible(podClass)) return false;
+    const target = this.#existing.find(reach.kinds, podClass, pod, shape, choices);
+    if (target) {
+      this.#existing.take(target, podClass, pod, shape);
+      this.#log(pod, target, undefined);
+      return true;
+    }
+    const entry = reach.live.find(({ group }) => group === node.group);
+    if (!entry) return false;
+    const search = this.#search;
+    search.podClass = podClass;
+    search.request = this.#world.requests[shape]!;
+    search.picky = this.#isPicky(podClass) || node.template.isPicky;
+    search.only = node;
+    const found = this.#findInEntry(entry, 0, choices);
+    search.only = undefined;
+    if (!found) return false;
+    this.#join(found, podClass, pod, shape);
+    return true;
   }
 
   #group(template: Template, set: SetId, mask: number): NodeGroup {
@@ -752,6 +874,16 @@ export class Packer {
 
   #log(pod: number, target: Target | undefined, node: NewNode | undefined): void {
     this.#version++;
+    this.#done[pod] = 1;
+    if (this.#thrift) {
+      const market = this.#reach[this.#world.classOf[pod]!.id]?.market;
+      if (market)
+        this.#thrift.placed(
+          market,
+          this.#world.requests[this.#world.batch.shapeOf[pod]!]!,
+          this.#world.batch.shapeOf[pod]!,
+        );
+    }
     const settled = this.#settled.length === 0 ? nothingSettled : this.#settled;
     if (this.#settled.length > 0) this.#settled = [];
     this.#steps.push({ pod, target, node, settled });

@@ -2,8 +2,8 @@
 // The scheduler's front door.
 import { compareStrings } from '../base/order.ts';
 import { Failures } from './failures.ts';
-import { Finalizer } from './finalize.ts';
-import { type Packed, Packer } from './pack.ts';
+import type { Packed } from './pack.ts';
+import { makePlan, type Plan } from './plan.ts';
 import type { ExistingNodeResult, Placement, PodError, Problem, SolveOptions, SolveResult } from './problem.ts';
 import { compile, type World } from './world.ts';
 
@@ -14,12 +14,10 @@ import { compile, type World } from './world.ts';
 export function solve(problem: Problem, options: SolveOptions = {}): SolveResult {
   const start = options.clock?.() ?? 0;
   const world = compile(problem);
-  const packed = new Packer(world, options).run();
-  return render(world, packed, options, start);
+  return render(world, makePlan(world, options), options, start);
 }
 
-function render(world: World, packed: Packed, options: SolveOptions, start: number): SolveResult {
-  const finalizer = new Finalizer(world);
+function render(world: World, { packed, finalizer }: Plan, options: SolveOptions, start: number): SolveResult {
   const newNodeClaims = packed.nodes.map((node) => finalizer.claimOf(node));
   const { keys, rejected, pods } = world.batch;
   const placements: Placement[] = packed.steps.map(({ pod, target, node, settled }) => {

@@ -64,6 +64,27 @@ export interface World {
   readonly errors: ObjectError[];
 }
 
+/** Remembers what packing changes, and returns what puts it back: several packings can be tried on one world. */
+export function remember(world: World): () => void {
+  const rooms = world.targets.map(({ room }) => room.slice());
+  const groups = world.groups.all.map((group) => ({
+    group,
+    counts: group.counts.slice(),
+    hosts: new Map(group.hosts),
+    total: group.total,
+  }));
+  return () => {
+    for (const [i, { room }] of world.targets.entries()) room.set(rooms[i]!);
+    for (const { group, counts, hosts, total } of groups) {
+      group.counts.set(counts);
+      group.hosts.clear();
+      for (const [slot, count] of hosts) group.hosts.set(slot, count);
+      group.total = total;
+      group.open.clear();
+    }
+  };
+}
+
 /** Compiles a problem. */
 export function compile(problem: Problem): World {
   return new Compiler(problem).compile();

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// Buying with an eye on the price: a new node is meant to become the machine that holds the most of what is still waiting
+// for its price, and may become nothing that is a worse buy.
+import { type Catalog, noRow, type View } from './catalog.ts';
+import { resourcePrices } from './resource-prices.ts';
+import type { Template } from './templates.ts';
+
+/** Pods of one shape. */
+export interface Waiting {
+  readonly shape: number;
+  readonly request: Float64Array;
+  /** All of them, in the order of the queue. */
+  readonly pods: number[];
+  /** How many are not placed yet. */
+  left: number;
+  /** Those before this place in `pods` are placed. */
+  first: number;
+}
+
+/** The machines that some pods can choose from, and what these pods need. */
+interface Market {
+  readonly id: number;
+  readonly catalog: Catalog;
+  readonly view: View;
+  /** Requests of all its pods: the mix that a machine should be made for. */
+  readonly demand: Float64Array;
+  /** Requests of those that are not placed yet. */
+  readonly left: Float64Array;
+  /** The same by shape. */
+  readonly waiting: Map<number, Waiting>;
+  /** The shapes, largest share of the demand first. Worked out when first asked for. */
+  sorted: readonly Waiting[] | undefined;
+  /** What a unit of each resource is worth. Worked out when first asked for. */
+  worth: Float64Array | undefined;
+}
+
+/** How far above the best rate a machine may be at first sight to be looked at closely. */
+const promising = 2.5;
+
+export class Thrift {
+  readonly #markets = new Map<View, Market>();
+  /** How many times its best rate a pod may pay. */
+  readonly #tolerance: number;
+
+  constructor(tolerance = 1.1) {
+    this.#tolerance = tolerance;
+  }
+
+  /** Says that a pod will look for a place among these machines. */
+  expect({ catalog }: Template, view: View, request: Float64Array, shape: number, pod: number): void {
+    let market = this.#markets.get(view);
+    if (!market) {
+      const none = new Float64Array(request.length);
+      market = {
+        id: this.#markets.size,
+        catalog,
+        view,
+        demand: none,
+        left: none.slice(),
+        waiting: new Map(),
+        sorted: undefined,
+        worth: undefined,
+      };
+      this.#markets.set(view, market);
+    }
+    let waiting = market.waiting.get(shape);
+    if (!waiting) {
+      waiting = { shape, request, pods: [], left: 0, first: 0 };
+      market.waiting.set(shape, waiting);
+    }
+    waiting.pods.push(pod);
+    waiting.left++;
+    for (let r = 0; r < request.length; r++) {
+      if (!Number.isFinite(request[r])) continue;
+      market.demand[r]! += request[r]!;
+      market.left[r]! += request[r]!;
+    }
+  }
+
+  /** Counts a pod that found its place. */
+  placed(view: View, request: Float64Array, shape: number): void {
+    const market = this.#markets.get(view);
+    if (!market) return;
+    market.waiting.get(shape)!.left--;
+    for (let r = 0; r < request.length; r++) market.left[r]! -= request[r]!;
+  }
+
+  /** The mask for a node opened for a pod of `market`: the best buy among `view`, and whatever is nearly as good for less. */
+  mask(market: View, view: View, open: number, request: Float64Array): number {
+    const known = this.#markets.get(market);
+    if (!known) return open;
+    const { catalog, left } = known;
+    const worth = this.#worth(known);
+    const { rows, prices } = catalog.byPrice(view);
+    const rates = new Float64Array(rows.length).fill(Number.POSITIVE_INFINITY);
+    let least = Number.POSITIVE_INFINITY;
+    for (let i = 0; i < rows.length; i++) {
+      if (!catalog.fitsRow(rows[i]!, request)) continue;
+      rates[i] = prices[i]! / usefulWorth(catalog, rows[i]!, worth, left, request);
+      least = Math.min(least, rates[i]!);
+    }
+    // What could be put on a machine is only a hope: the promising ones are filled to see.
+    let chosen = -1;
+    let best = Number.POSITIVE_INFINITY;
+    for (let i = 0; i < rows.length; i++) {
+      if (rates[i]! > least * promising) continue;
+      const rate = prices[i]! / this.#filled(known, rows[i]!, request);
+      if (rate < best * (1 - 1e-9)) [best, chosen] = [rate, i];
+    }
+    if (chosen < 0) return open;
+    const row = rows[chosen]!;
+    const ceiling = prices[chosen]!;
+    const made = catalog.priceMask(`${known.id}:${row}:${ceiling}`, row, () => {
+      const most = this.#tolerance * Math.max(1, ceiling / rowWorth(catalog, row, worth));
+      return Float64Array.from(catalog.typeOf, (_, other) =>
+        other === row ? ceiling : Math.min(ceiling, most * rowWorth(catalog, other, worth)),
+      );
+    });
+    return catalog.bothMasks(open, made);
+  }
+
+  /** The most valuable shape that fits what room a node has left; undefined when nothing fits. */
+  next(market: View, room: Float64Array, banned: ReadonlySet<Waiting>): Waiting | undefined {
+    const known = this.#markets.get(market);
+    return known && firstFit(this.#sorted(known), room, (waiting) => (banned.has(waiting) ? 0 : waiting.left));
+  }
+
+  #sorted(market: Market): readonly Waiting[] {
+    if (market.sorted) return market.sorted;
+    const worth = this.#worth(market);
+    market.sorted = [...market.waiting.values()].sort(
+      (a, b) => worthOf(b.request, worth) - worthOf(a.request, worth) || a.shape - b.shape,
+    );
+    return market.sorted;
+  }
+
+  /** The worth of what a machine holds once it is filled with this pod and then with the largest that fit. */
+  #filled(market: Market, row: number, request: Float64Array): number {
+    const { catalog } = market;
+    const worth = this.#worth(market);
+    const { width } = catalog;
+    const room = catalog.free.slice(row * width, (row + 1) * width);
+    let held = worthOf(request, worth);
+    for (let r = 0; r < width; r++) room[r]! -= request[r]!;
+    for (const { request: shape, left } of this.#sorted(market)) {
+      let count = left - (shape === request ? 1 : 0);
+      for (let r = 0; r < width && count > 0; r++)
+        if (shape[r]! > 0) count = Math.min(count, Math.floor(room[r]! / shape[r]!));
+      if (count <= 0) continue;
+      held += count * worthOf(shape, worth);
+      for (let r = 0; r < width; r++) room[r]! -= count * shape[r]!;
+    }
+    return held;
+  }
+
+  #worth(market: Market): Float64Array {
+    if (!market.worth) {
+      const { catalog, view, demand } = market;
+      const { rows, prices } = catalog.byPrice(view);
+      const { width, free } = catalog;
+      const units = new Float64Array(rows.length * width);
+      for (let i = 0; i < rows.length; i++)
+        units.set(free.subarray(rows[i]! * width, (rows[i]! + 1) * width), i * width);
+      market.worth = resourcePrices({ width, units, prices }, demand);
+    }
+    return market.worth;
+  }
+
+  /** Whether nodes under a mask, launched at `price`, are a good buy for the pods of a market. */
+  isWorthIt(market: View, { catalog }: Template, mask: number, price: number): boolean {
+    const row = catalog.rowOf(mask);
+    const known = this.#markets.get(market);
+    if (row === noRow || !known || known.catalog !== catalog) return true;
+    return price <= this.#tolerance * rowWorth(catalog, row, this.#worth(known));
+  }
+}
+
+/** The first of some shapes that fits and of which any are left. */
+function firstFit(
+  shapes: readonly Waiting[],
+  room: Float64Array,
+  left: (waiting: Waiting) => number,
+): Waiting | undefined {
+  return shapes.find((waiting) => fitsIn(waiting.request, room) && left(waiting) > 0);
+}
+
+function fitsIn(request: Float64Array, room: Float64Array): boolean {
+  for (let r = 0; r < room.length; r++) if (request[r]! > room[r]!) return false;
+  return true;
+}
+
+function worthOf(request: Float64Array, worth: Float64Array): number {
+  let sum = 1e-12;
+  for (let r = 0; r < request.length; r++) sum += request[r]! * worth[r]!;
+  return sum;
+}
+
+/** The worth of everything a row has. */
+function rowWorth({ free, width }: Catalog, row: number, worth: Float64Array): number {
+  let sum = 1e-12;
+  for (let r = 0; r < width; r++) sum += free[row * width + r]! * worth[r]!;
+  return sum;
+}
+
+/** The worth of what a row has, as far as that much is still wanted. */
+function usefulWorth(
+  { free, width }: Catalog,
+  row: number,
+  worth: Float64Array,
+  left: Float64Array,
+  request: Float64Array,
+): number {
+  let sum = 1e-12;
+  for (let r = 0; r < width; r++) sum += worth[r]! * Math.min(free[row * width + r]!, Math.max(left[r]!, request[r]!));
+  return sum;
+}

@@ -3,6 +3,7 @@
 // own that is loaded when it is asked for, so that `--help` and `version` answer at once.
 import { Command, CommanderError } from 'commander';
 import { KarpenterError, messageOf } from '../base/errors.ts';
+import { registerController } from './controller.ts';
 import { registerSolve } from './solve.ts';
 import { registerUp } from './up.ts';
 import { registerVersion, version } from './version.ts';
@@ -18,6 +19,7 @@ const program = new Command('karpenter')
   .exitOverride();
 
 registerUp(program);
+registerController(program);
 registerSolve(program);
 registerVersion(program);
 

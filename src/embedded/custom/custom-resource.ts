@@ -127,13 +127,17 @@ function replaceBody(fields: Fields, body: Fields): void {
 
 function customStrategy(schema: StructuralSchema, hasStatus: boolean): Strategy {
   const check = (object: KubeObject, old?: KubeObject): FieldError[] => schema.validate(object, old);
+  const applyDefaults = (object: KubeObject): void => {
+    const value = schema.default(object) as unknown as Fields;
+    if (value !== (object as unknown as Fields)) replaceBody(object as unknown as Fields, value);
+  };
   return {
-    default: (object) => {
-      const value = schema.default(object) as unknown as Fields;
-      if (value !== (object as unknown as Fields)) replaceBody(object as unknown as Fields, value);
-    },
+    default: applyDefaults,
     prepareCreate: (object) => {
-      if (hasStatus) delete (object as unknown as Fields)['status'];
+      if (!hasStatus) return;
+      delete (object as unknown as Fields)['status'];
+      // The real server reads what it stored with defaults: a status that has one is there from the start.
+      applyDefaults(object);
     },
     validate: (object, _context, old) => check(object, old),
     validateStatus: (object, old) => check(object, old),

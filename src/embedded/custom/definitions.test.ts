@@ -92,6 +92,16 @@ test('a kind is served as soon as its definition is stored', async () => {
   );
 });
 
+test('a status with a default is there from the start', async () => {
+  const { call } = world();
+  const properties = { ...schema.properties, status: { ...schema.properties.status, default: { ready: 'maybe' } } };
+  const own = definition();
+  const versions = own.spec.versions.map((v) => ({ ...v, schema: { openAPIV3Schema: { ...schema, properties } } }));
+  await call('POST', definitions, { ...own, spec: { ...own.spec, versions } });
+  const created = await call('POST', widgets, widget('a', { size: 3 }, { status: { ready: 'no' } }));
+  expect(created.body.status).toEqual({ ready: 'maybe' });
+});
+
 test('objects are defaulted, pruned and validated', async () => {
   const { call } = world();
   await call('POST', definitions, definition());
@@ -102,11 +112,29 @@ test('objects are defaulted, pruned and validated', async () => {
   const strict = await call('POST', widgets, widget('b', { size: 3, extra: true }), {
     query: { fieldValidation: 'Strict' },
   });
-  expect(strict.body).toMatchObject({ code: 400, message: 'strict decoding error: unknown field "spec.extra"' });
+  expect(strict.body).toMatchObject({
+    code: 400,
+    message: 'Widget in version "v1" cannot be handled as a Widget: strict decoding error: unknown field "spec.extra"',
+  });
   const wrong = await call('POST', widgets, widget('c', { size: 0 }));
   expect(wrong.body).toMatchObject({
     code: 422,
     details: { kind: 'Widget', group: 'example.com', causes: [{ field: 'spec.size' }] },
+  });
+});
+
+test('a body must say what it is', async () => {
+  const { call } = world();
+  await call('POST', definitions, definition());
+  const { status, body } = await call('POST', widgets, { kind: 'Widget', metadata: { name: 'a' }, spec: { size: 1 } });
+  expect([status, body.message]).toEqual([
+    400,
+    'the API version in the data () does not match the expected API version (example.com/v1)',
+  ]);
+  const other = await call('POST', widgets, { ...widget('a', { size: 1 }), kind: 'Gadget' });
+  expect(other.body).toMatchObject({
+    code: 422,
+    message: 'Gadget.example.com "a" is invalid: kind: Invalid value: "Gadget": must be Widget',
   });
 });
 
@@ -133,6 +161,8 @@ test('status and spec are written apart; only spec moves the generation', async 
   expect(status.body.metadata.labels).toBeUndefined();
   const spec = await call('PATCH', `${widgets}/a`, { spec: { size: 5 }, status: { ready: 'no' } }, merge);
   expect(spec.body).toMatchObject({ metadata: { generation: 2 }, spec: { size: 5 }, status: { ready: 'yes' } });
+  expect((await call('GET', `${widgets}/a/scale`)).body.message).toContain('does not exist');
+  await call('PATCH', `${widgets}/a`, { spec: { replicas: 1 } }, merge);
   await call('PATCH', `${widgets}/a/scale`, { spec: { replicas: 4 } }, merge);
   expect((await call('GET', `${widgets}/a`)).body.spec.replicas).toBe(4);
 });

@@ -89,7 +89,8 @@ function choose(claim: NodeClaim, types: ReadonlyMap<string, InstanceType>): Cho
       if (offering.available === false) continue;
       const price = cheapest[0]?.offering.price ?? Number.POSITIVE_INFINITY;
       if (!type || offering.price > price) continue;
-      if (!compatible(requirementsOf(offering.requirements, labelSet), wanted, labelSet.wellKnown)) continue;
+      // The NodeClaim asks for more than an offering can say (its pool, its class): only what the offering says counts.
+      if (!compatible(wanted, requirementsOf(offering.requirements, labelSet), labelSet.wellKnown)) continue;
       if (offering.price < price) cheapest = [];
       // Among types of the same price the first listed wins; only its zones are drawn from.
       if (cheapest.length === 0 || cheapest[0]?.type === type) cheapest.push({ type, offering });

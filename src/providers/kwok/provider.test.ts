@@ -52,6 +52,9 @@ function claim(overrides: { name?: string; uid?: string; types?: string[]; nodeC
           values: overrides.types ?? ['c-2x-amd64-linux', 'c-1x-amd64-linux'],
         },
         { key: labels.capacityType, operator: 'In', values: ['on-demand'] },
+        // What a provisioned NodeClaim says beyond what a cloud sells.
+        { key: labels.nodePool, operator: 'In', values: ['pool'] },
+        { key: 'karpenter.kwok.sh/kwoknodeclass', operator: 'In', values: ['default'] },
       ],
       resources: { requests: { cpu: '500m', 'example.com/gpu': '1' } },
     },

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// The autoscaler as a whole, given its clusters: providers, controllers and a manager that runs them. The same for a
+// real cluster and for the embedded one.
+import type { Clock } from '../base/clock.ts';
+import type { Random } from '../base/random.ts';
+import { registerControllers } from '../controllers/index.ts';
+import type { ResourceType } from '../kube/object.ts';
+import type { Clusters } from '../runtime/clusters.ts';
+import { type Executor, WorkerExecutor } from '../runtime/executor.ts';
+import type { Logger } from '../runtime/logging.ts';
+import { cachesSynced, kindsServed, Manager, type ManagerOptions } from '../runtime/manager.ts';
+import type { Metrics } from '../runtime/metrics.ts';
+import { profilingRoute } from '../runtime/profiling.ts';
+import type { ProgramSettings } from './program-settings.ts';
+import { loadProviders } from './providers.ts';
+
+export interface AutoscalerOptions {
+  readonly clusters: Clusters;
+  readonly settings: ProgramSettings;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly election?: ManagerOptions['election'] | undefined;
+  /** Kinds without which it is not ready. */
+  readonly required: readonly ResourceType[];
+  readonly onLost?: () => void;
+  /** Where `solve` runs; a thread of its own unless told. */
+  readonly executor?: Executor;
+  /** No probes and metrics servers: the program around it has its own. */
+  readonly withoutServers?: boolean;
+}
+
+/** Runs until the signal aborts and everything has stopped. Rejects as `Manager.run` does. */
+export async function runAutoscaler(options: AutoscalerOptions, signal: AbortSignal): Promise<void> {
+  const { clusters, settings, clock, random, log, metrics, election, onLost } = options;
+  const { registry, runnables } = await loadProviders({ clusters, clock, log, metrics, settings });
+  const manager = new Manager({
+    clock,
+    log,
+    metrics,
+    clusters,
+    warmup: !settings.disableControllerWarmup,
+    ...(election ? { election } : {}),
+    ...(onLost ? { onLost } : {}),
+    ...(options.withoutServers
+      ? {}
+      : {
+          metricsPort: settings.metricsPort,
+          healthPort: settings.healthProbePort,
+          routes: settings.enableProfiling ? [profilingRoute(clock)] : [],
+        }),
+  });
+  const worker = options.executor ? undefined : new WorkerExecutor();
+  const executor = options.executor ?? worker!;
+  registerControllers(manager, { clusters, registry, clock, random, log, metrics, settings, executor });
+  for (const runnable of runnables) manager.add(runnable);
+  manager.readiness.add('crds', kindsServed(clusters.karpenter, options.required));
+  for (const cluster of clusters.all) manager.readiness.add(`caches-${cluster.name}`, cachesSynced(cluster));
+  try {
+    await manager.run(signal);
+  } finally {
+    await worker?.close();
+  }
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// All settings of the controller in one table: the core's, the providers', and where the clusters are.
+import { kwokSettings } from '../providers/kwok/settings.ts';
+import { list, text } from '../runtime/setting-types.ts';
+import { coreSettings, type SettingsOf } from '../runtime/settings.ts';
+
+export const programSettings = {
+  ...coreSettings,
+  kubeconfig: text({
+    flag: 'kubeconfig',
+    env: 'KARPENTER_KUBECONFIG',
+    default: '',
+    help: 'Kubeconfig of the cluster with NodePools and NodeClaims. Empty: KUBECONFIG, the service account, ~/.kube/config.',
+  }),
+  workloadKubeconfig: text({
+    flag: 'workload-kubeconfig',
+    env: 'WORKLOAD_KUBECONFIG',
+    default: '',
+    help: 'Kubeconfig of the cluster with Nodes and Pods, when it is not the one with NodePools.',
+  }),
+  providers: list({
+    flag: 'providers',
+    env: 'PROVIDERS',
+    default: ['kwok'],
+    help: 'The clouds to run, separated by commas: kwok.',
+  }),
+  ...kwokSettings,
+};
+
+export type ProgramSettings = SettingsOf<typeof programSettings>;

@@ -121,8 +121,10 @@ export function tooLarge(limit: number): StatusError {
   return new StatusError(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${limit}`);
 }
 
-export function unsupportedMediaType(message = '415: Unsupported Media Type'): StatusError {
-  return new StatusError(415, 'UnsupportedMediaType', message, {});
+export function unsupportedMediaType(message?: string): StatusError {
+  return message === undefined
+    ? new StatusError(415, 'UnsupportedMediaType', '415: Unsupported Media Type', {})
+    : new StatusError(415, 'UnsupportedMediaType', message);
 }
 
 /** An object that breaks the rules of its kind; `kind` and `group` as in `NodePool.karpenter.sh`. */

@@ -4,7 +4,7 @@ import { deepClone } from '../../base/freeze.ts';
 import { compileLabelSelector, type LabelSelector, SelectorError } from '../../kube/labels.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import type { ScalePaths } from '../resource.ts';
-import { badRequest, invalid, modified } from '../status.ts';
+import { badRequest, internalError, invalid, modified } from '../status.ts';
 import { encode, type RequestContext } from './context.ts';
 import { applyPatch } from './handlers.ts';
 import { isRecord } from './metadata.ts';
@@ -57,13 +57,17 @@ function replicasOf(sent: unknown, name: string): number {
 
 function scaleOf(context: RequestContext, object: KubeObject, paths: ScalePaths): unknown {
   const shown = encode(context, object);
+  const replicas = getAt(shown, paths.specReplicas);
+  if (replicas === undefined && context.resource.custom) {
+    throw internalError(`the spec replicas field ${JSON.stringify(paths.specReplicas)} does not exist`);
+  }
   const { name, namespace, uid, resourceVersion, creationTimestamp } = shown.metadata;
   const selector = selectorText(paths.selector === undefined ? undefined : getAt(shown, paths.selector));
   return {
     kind: 'Scale',
     apiVersion: 'autoscaling/v1',
     metadata: { name, ...(namespace === undefined ? {} : { namespace }), uid, resourceVersion, creationTimestamp },
-    spec: { replicas: getAt(shown, paths.specReplicas) ?? 0 },
+    spec: { replicas: replicas ?? 0 },
     status: {
       replicas: getAt(shown, paths.statusReplicas) ?? 0,
       ...(selector === undefined ? {} : { selector }),

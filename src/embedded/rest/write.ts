@@ -67,21 +67,38 @@ function notAnObject(body: unknown): string {
 
 function checkKind(context: RequestContext, body: Record<string, unknown>): void {
   const { resource, version } = context;
+  if (resource.custom) {
+    checkCustomKind(context, body);
+    return;
+  }
   const kind = body['kind'] || resource.kind;
   const expected = apiVersionOf({ group: resource.group, version: version.name });
   const apiVersion = textOf(body['apiVersion'] || expected);
   if (kind === resource.kind && apiVersion === expected) return;
-  if (resource.custom && kind === resource.kind) {
-    throw badRequest(
-      `the API version in the data (${apiVersion}) does not match the expected API version (${expected})`,
-    );
-  }
   const [name = '', group = ''] = apiVersion.split('/').toReversed();
   const known = context.registry.findKind(group, textOf(kind))?.versions.some((served) => served.name === name);
   const why = known
     ? `converting (${name}.${textOf(kind)}) to (${resource.group.split('.')[0] || 'core'}.${resource.kind}): unknown conversion`
     : `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`;
   throw badRequest(`${textOf(kind)} in version "${name}" cannot be handled as a ${resource.kind}: ${why}`);
+}
+
+/** Custom kinds have no type to fall back on: their bodies must say what they are. */
+function checkCustomKind(context: RequestContext, body: Record<string, unknown>): void {
+  const { resource, version } = context;
+  const { kind, apiVersion, metadata } = body;
+  const expected = apiVersionOf({ group: resource.group, version: version.name });
+  if (!kind) throw badRequest(`Object 'Kind' is missing in '${JSON.stringify(body)}'`);
+  if (apiVersion !== expected) {
+    throw badRequest(
+      `the API version in the data (${textOf(apiVersion ?? '')}) does not match the expected API version (${expected})`,
+    );
+  }
+  if (kind === resource.kind) return;
+  const name = isRecord(metadata) && typeof metadata['name'] === 'string' ? metadata['name'] : '';
+  throw invalid(resource.group, textOf(kind), name, [
+    { field: 'kind', type: 'Invalid', value: kind, detail: `must be ${resource.kind}` },
+  ]);
 }
 
 function textOf(value: unknown): string {
@@ -99,11 +116,7 @@ function admit(context: RequestContext, object: KubeObject, options: WriteOption
     return;
   }
   const message = `strict decoding error: ${sentences.join(', ')}`;
-  throw badRequest(
-    resource.custom
-      ? message
-      : `${resource.kind} in version "${version.name}" cannot be handled as a ${resource.kind}: ${message}`,
-  );
+  throw badRequest(`${resource.kind} in version "${version.name}" cannot be handled as a ${resource.kind}: ${message}`);
 }
 
 /** Stores a new object and returns it as stored. */

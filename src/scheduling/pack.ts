@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // The packing loop: one pod after the other, on an existing node, on a node being bought, or on a new one; relaxed step by
 // step where it does not fit; again from the start as long as anything moves.
-import { allTypes, noRow, type View } from './catalog.ts';
+import { noRow, type View } from './catalog.ts';
 import { ExistingNodes } from './existing-nodes.ts';
 import { NewNode, NodeGroup, type Search } from './in-flight.ts';
 import { Limits } from './limits.ts';
 import { missingValues, typesOf } from './min-values.ts';
 import { affinityAllows, domainsAdmitted, type PodClass } from './pod-class.ts';
 import type { MinValuesPolicy, SolveOptions } from './problem.ts';
+import { type Base, type Entry, type Reach, Reaches } from './reach.ts';
 import { incompatible, type SetId } from './requirement-space.ts';
 import { Requirement } from './requirements.ts';
 import { Reservations } from './reservations.ts';
-import { untolerated } from './taints.ts';
 import type { Template } from './templates.ts';
 import type { Thrift, Waiting } from './thrift.ts';
 import { type Choice, chooseDomains, type Group, passesFilter, skewCeiling, type TopologyKey } from './topology.ts';
-import type { NodeKind, Target, World } from './world.ts';
+import type { Target, World } from './world.ts';
 
 /** One step of the solution. */
 export interface Step {
@@ -47,42 +47,6 @@ export interface Packed {
 /** Why a pod was not placed: nothing suits, it waits for reserved capacity, or time was up. */
 export type Failure = 'unschedulable' | 'reserved' | 'deadline';
 
-/** What a class of pods may use, as far as that never changes. */
-interface Reach {
-  /** The machines of the first pool that suits. */
-  readonly market: View | undefined;
-  readonly kinds: readonly NodeKind[];
-  readonly templates: readonly Opening[];
-  readonly live: Entry[];
-  /** How many groups have been looked at. */
-  seen: number;
-}
-
-/** A template that a class suits. */
-interface Opening {
-  readonly template: Template;
-  /** Requirements with the pod on it, one per alternative of its volumes. */
-  readonly bases: readonly SetId[];
-  readonly portMask: number;
-}
-
-/** A group of new nodes that a class suits. */
-interface Entry {
-  readonly group: NodeGroup;
-  readonly mask: number;
-  readonly bases: readonly Base[];
-  /** Whether its nodes are worth their price to the class; undefined before it is asked. */
-  worthIt: boolean | undefined;
-}
-
-/** One way for a pod of a class to be on a node of a group. */
-interface Base {
-  readonly set: SetId;
-  readonly view: View;
-  /** By domain of the only topology key that matters: the set with that domain. -2: not asked yet. */
-  readonly settled: Int32Array;
-}
-
 interface Found {
   readonly node: NewNode;
   readonly set: SetId;
@@ -91,10 +55,8 @@ interface Found {
 }
 
 const anything: ReadonlySet<string> = { has: () => true } as unknown as ReadonlySet<string>;
-/** Numbers of the combinations in which any label may be undefined, in which none may, and of those of templates. */
+/** Numbers the combinations in which any label may be undefined. */
 const anyUndefined = 0;
-const noneUndefined = 1;
-const templatesFrom = 2;
 /** How many combinations of domains over several topology keys are tried. */
 const maxCombinations = 64;
 const maxSettles = 8;
@@ -113,7 +75,7 @@ export class Packer {
   readonly #nodes: NewNode[] = [];
   readonly #groups: NodeGroup[] = [];
   readonly #groupIds = new Map<string, NodeGroup>();
-  readonly #reach: (Reach | undefined)[] = [];
+  readonly #reaches: Reaches;
   readonly #steps: Step[] = [];
   readonly #existing: ExistingNodes;
   readonly #allowed = new Map<number, Uint8Array>();
@@ -142,6 +104,7 @@ export class Packer {
     this.#limits = new Limits(world.templates);
     this.#zero = new Float64Array(world.axis.size);
     this.#existing = new ExistingNodes(world);
+    this.#reaches = new Reaches(world, this.#groups);
     this.#domainSets = world.keys.map(({ key, domains }) =>
       domains.map((domain) => world.space.single(Requirement.in(key, [domain]))),
     );
@@ -203,7 +166,7 @@ export class Packer {
   announce(thrift: Thrift): void {
     const { batch, classOf, requests } = this.#world;
     for (const pod of batch.order) {
-      const { templates, market } = this.#reachOf(classOf[pod]!);
+      const { templates, market } = this.#reaches.of(classOf[pod]!);
       if (market)
         thrift.expect(templates[0]!.template, market, requests[batch.shapeOf[pod]!]!, batch.shapeOf[pod]!, pod);
     }
@@ -211,7 +174,7 @@ export class Packer {
 
   /** The machines that a pod would choose from if it had a node of its own. */
   marketOf(pod: number): View | undefined {
-    return this.#reachOf(this.#world.classOf[pod]!).market;
+    return this.#reaches.of(this.#world.classOf[pod]!).market;
   }
 
   /** Whether a pod's answer may differ from that of others of its class. */
@@ -235,7 +198,7 @@ export class Packer {
   }
 
   #place(podClass: PodClass, pod: number, shape: number): Failure | undefined {
-    const reach = this.#reachOf(podClass);
+    const reach = this.#reaches.of(podClass);
     const choices = podClass.keyRules.length === 0 ? [] : this.#choices(podClass);
     if (!choices || !this.#affinityPossible(podClass)) return 'unschedulable';
     const target = this.#existing.find(reach.kinds, podClass, pod, shape, choices);
@@ -250,74 +213,6 @@ export class Packer {
       return undefined;
     }
     return this.#open(reach, podClass, pod, shape, choices);
-  }
-
-  // ---- what a class can reach at all
-
-  #reachOf(podClass: PodClass): Reach {
-    let reach = this.#reach[podClass.id];
-    if (!reach) {
-      const templates = this.#world.templates.flatMap((template) => this.#opening(podClass, template));
-      const [first] = templates;
-      reach = {
-        market: first?.template.catalog.view(first.bases[0]!, first.portMask),
-        kinds: this.#world.kinds.filter((kind) => this.#suitsKind(podClass, kind)),
-        templates,
-        live: [],
-        seen: 0,
-      };
-      this.#reach[podClass.id] = reach;
-    }
-    for (; reach.seen < this.#groups.length; reach.seen++) {
-      const entry = this.#entry(podClass, reach, this.#groups[reach.seen]!);
-      if (entry) reach.live.push(entry);
-    }
-    return reach;
-  }
-
-  #suitsKind(podClass: PodClass, kind: NodeKind): boolean {
-    const { space } = this.#world;
-    const { side } = podClass;
-    const wish = side.wishes[kind.dialect];
-    if (!wish || untolerated(kind.taints, side.tolerations)) return false;
-    const node = space.intern(kind.labels);
-    const empty = new Set<string>();
-    if (space.combine(node, wish.all, noneUndefined, empty) === incompatible) return false;
-    return wish.volumes.some((place) => space.combine(node, place, noneUndefined, empty) !== incompatible);
-  }
-
-  #opening(podClass: PodClass, template: Template): Opening[] {
-    const { side } = podClass;
-    if (untolerated(template.taints, side.tolerations)) return [];
-    const bases = this.#bases(podClass, template, template.requirements);
-    return bases.length === 0 ? [] : [{ template, bases, portMask: template.catalog.maskForPorts(side.ports) }];
-  }
-
-  #bases(podClass: PodClass, { dialect, index, mayBeUndefined }: Template, set: SetId): SetId[] {
-    const wish = podClass.side.wishes[dialect.index];
-    if (!wish) return [];
-    const { space } = this.#world;
-    const base = space.combine(set, wish.all, templatesFrom + index, mayBeUndefined);
-    if (base === incompatible) return [];
-    return wish.volumes
-      .map((place) => space.combine(base, place, templatesFrom + index, mayBeUndefined))
-      .filter((with_) => with_ !== incompatible);
-  }
-
-  #entry(podClass: PodClass, reach: Reach, group: NodeGroup): Entry | undefined {
-    const opening = reach.templates.find(({ template }) => template === group.template);
-    // What suits no fresh node of the template may still suit one that other pods have given labels.
-    if (!opening && untolerated(group.template.taints, podClass.side.tolerations)) return undefined;
-    const bases = this.#bases(podClass, group.template, group.set);
-    if (bases.length === 0) return undefined;
-    const { catalog } = group.template;
-    const portMask = opening?.portMask ?? catalog.maskForPorts(podClass.side.ports);
-    const mask = portMask === allTypes ? group.mask : catalog.bothMasks(group.mask, portMask);
-    const domains = podClass.keyRules.length === 1 ? podClass.keyRules[0]!.key.domains.length : 0;
-    const usable = bases
-      .map((set) => ({ set, view: catalog.view(set, mask), settled: new Int32Array(domains).fill(-2) }))
-      .filter(({ view }) => view.front.length > 0);
-    return usable.length === 0 ? undefined : { group, mask, bases: usable, worthIt: undefined };
   }
 
   // ---- topology
@@ -838,7 +733,7 @@ export class Packer {
   /** Puts a pod as it is written on an existing node, else on this one; false when neither takes it. */
   #placeOn(node: NewNode, pod: number, shape: number): boolean {
     const podClass = this.#world.classOf[pod]!;
-    const reach = this.#reachOf(podClass);
+    const reach = this.#reaches.of(podClass);
     const choices = podClass.keyRules.length === 0 ? [] : this.#choices(podClass);
     if (!choices || !this.#affinityPossible(podClass)) return false;
     const target = this.#existing.find(reach.kinds, podClass, pod, shape, choices);
@@ -876,7 +771,7 @@ export class Packer {
     this.#version++;
     this.#done[pod] = 1;
     if (this.#thrift) {
-      const market = this.#reach[this.#world.classOf[pod]!.id]?.market;
+      const market = this.#reaches.of(this.#world.classOf[pod]!).market;
       if (market)
         this.#thrift.placed(
           market,

@@ -346,6 +346,9 @@ test('bad requests get the codes and words of a real API server', async () => {
   expect(await message('DELETE', `${pods}/a`, { propagationPolicy: 'Foo' })).toMatch(
     /^422 DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Unsupported value: "Foo"/,
   );
+  expect(await message('DELETE', `${pods}/a`, { preconditions: { uid: { odd: true } } })).toMatch(
+    /^400 DeleteOptions in version "v1"/,
+  );
   expect(await message('POST', pods, { metadata: { name: 'b' }, spec: { containers: [] } })).toBe(
     '422 Pod "b" is invalid: spec.containers: Required value',
   );

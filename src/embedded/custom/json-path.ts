@@ -5,7 +5,7 @@
 type Step = (values: readonly unknown[]) => unknown[];
 
 const token =
-  /\.?\*|\.([A-Za-z0-9_$-]+(?:\\\.[A-Za-z0-9_$-]+)*)|\[['"]([^'"]+)['"]\]|\[(-?\d+)\]|\[\*\]|\[\?\(@\.([\w.\-/]+)\s*(==|!=)\s*(?:["']([^"']*)["']|([^)\s]+))\)\]/y;
+  /\.?\*|\.((?:[^.[\](){}*?'"\s\\]|\\.)+)|\[['"]([^'"]+)['"]\]|\[(-?\d+)\]|\[\*\]|\[\?\(@\.([\w.\-/]+)\s*(==|!=)\s*(?:["']([^"']*)["']|([^)\s]+))\)\]/y;
 
 /** Compiles a path; a path that cannot be understood finds nothing. */
 export function compileJsonPath(path: string): (object: unknown) => unknown[] {
@@ -26,7 +26,7 @@ export function compileJsonPath(path: string): (object: unknown) => unknown[] {
 
 function stepOf(match: RegExpExecArray): Step {
   const [, key, quoted, index, filterKey, operator, filterText, filterBare] = match;
-  const name = key === undefined ? quoted : key.replaceAll('\\.', '.');
+  const name = key === undefined ? quoted : key.replaceAll(/\\(.)/g, '$1');
   if (name !== undefined) return (values) => values.flatMap((value) => own(value, name));
   if (index !== undefined) {
     return (values) =>

@@ -177,12 +177,18 @@ function deleteBody(body: unknown): RawDeleteOptions {
   }
   const options = body as RawDeleteOptions;
   const { gracePeriodSeconds: grace, preconditions } = options;
-  if ((isSet(grace) && !Number.isInteger(grace)) || (isSet(preconditions) && typeof preconditions !== 'object')) {
+  if ((isSet(grace) && !Number.isInteger(grace)) || (isSet(preconditions) && !arePreconditions(preconditions))) {
     throw badRequest(
       'DeleteOptions in version "v1" cannot be handled as a DeleteOptions: json: cannot unmarshal a field of the wrong type',
     );
   }
   return options;
+}
+
+function arePreconditions(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  const { uid, resourceVersion } = value as Record<string, unknown>;
+  return [uid, resourceVersion].every((field) => !isSet(field) || typeof field === 'string');
 }
 
 function isSet(value: unknown): boolean {

@@ -9,7 +9,7 @@ import { kinds } from '../kube/kinds.ts';
 import type { KubeObject, ObjectMeta, ResourceType } from '../kube/object.ts';
 
 /** Annotations that mean something to us; others are not kept. */
-const keptAnnotations = /^([^/]+\.)?karpenter\.sh\/|^controller\.kubernetes\.io\/|^kubernetes\.io\/config\./;
+export const keptAnnotations = /^([^/]+\.)?karpenter\.sh\/|^controller\.kubernetes\.io\/|^kubernetes\.io\/config\./;
 
 /** Parts that are alike are the same object. Starts over when too many differ. */
 class Interner {
@@ -94,7 +94,8 @@ const plainFields = [
   'restartPolicy',
 ] as const satisfies readonly (keyof PodSpec)[];
 
-function slimSpec(spec: PodSpec, share: Share): PodSpec {
+/** A pod's spec without what nobody reads: also that of a template. */
+export function slimSpec(spec: PodSpec, share: Share = (part) => part): PodSpec {
   const kept: Partial<Record<keyof PodSpec, unknown>> = { containers: share(spec.containers.map(slimContainer)) };
   if (spec.initContainers) kept.initContainers = share(spec.initContainers.map(slimContainer));
   const volumes = spec.volumes?.filter(isClaimed).map(slimVolume);

@@ -39,10 +39,11 @@ export interface ProvisionerOptions {
   readonly metrics: Metrics;
   readonly settings: Settings;
   readonly batcher: Batcher;
+  /** A pass ends with what it has after this long; a minute unless told. */
+  readonly passTimeoutMs?: number;
 }
 
-/** A pass ends with what it has after this long. */
-const passTimeoutMs = 60_000;
+const defaultPassTimeoutMs = 60_000;
 /** How long to wait before asking again whether every NodeClaim has its machine. */
 const unsyncedRetryMs = 100;
 const controller = 'provisioner';
@@ -135,7 +136,7 @@ export class Provisioner {
   }
 
   async #solve(problem: Problem, depth: number, id: string, signal: AbortSignal): Promise<SolveResult> {
-    const { executor, clock, metrics } = this.#options;
+    const { executor, clock, metrics, passTimeoutMs = defaultPassTimeoutMs } = this.#options;
     const labels = { controller, scheduling_id: id };
     const queueDepth = metrics.gauge(provisioningMetrics.queueDepth);
     const unfinished = metrics.gauge(provisioningMetrics.unfinishedWork);

@@ -39,7 +39,7 @@ test('every column of our own kinds finds what it names', () => {
   );
   for (const crd of allCrds()) {
     for (const { jsonPath, name } of crd.spec.versions[0]?.additionalPrinterColumns ?? []) {
-      if (jsonPath.includes('[?')) continue;
+      if (jsonPath.includes('[')) continue; // Filters and lists are above.
       expect(compileJsonPath(jsonPath)(everywhere), `${crd.spec.names.kind} ${name}`).toHaveLength(1);
     }
   }

@@ -1,34 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 // The two programs that benchmarks compare, each in a process of its own, on the same problem file.
 import { execFileSync, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { homedir, tmpdir } from 'node:os';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { toolsFolder } from '../hack/tools/tools.ts';
 import type { Problem, SolveResult } from '../src/scheduling/problem.ts';
 import type { Progress } from './rows.ts';
 
-/** Where built tools live: `KARPENTER_TOOLS`, or a folder in the user's cache. */
-export function toolsFolder(): string {
-  const cache = process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache');
-  return process.env['KARPENTER_TOOLS'] || join(cache, 'karpenter-ts');
-}
-
 const peerSources = fileURLToPath(new URL('./peer', import.meta.url));
 
-/** The peer program, built when it is missing or older than its sources. Needs Go. */
+/** The peer program, built when it is missing or its sources changed. Needs Go. */
 export function buildPeer(progress: Progress): string {
-  const binary = join(toolsFolder(), 'bin', 'scheduler-peer');
-  const newest = Math.max(...readdirSync(peerSources).map((f) => statSync(join(peerSources, f)).mtimeMs));
-  if (existsSync(binary) && statSync(binary).mtimeMs >= newest) return binary;
+  const folder = join(toolsFolder(), 'bin');
+  const binary = join(folder, 'scheduler-peer');
+  const stamp = `${binary}.stamp`;
+  const wanted = fingerprint(peerSources);
+  if (existsSync(binary) && existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return binary;
   progress("building upstream's scheduler (go build; some minutes when nothing is cached)");
-  mkdirSync(join(toolsFolder(), 'bin'), { recursive: true });
+  mkdirSync(folder, { recursive: true });
   try {
-    execFileSync('go', ['build', '-o', binary, '.'], { cwd: peerSources, stdio: ['ignore', 'ignore', 'inherit'] });
+    execFileSync('go', ['build', '-trimpath', '-o', binary, '.'], {
+      cwd: peerSources,
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
   } catch (error) {
     throw new Error('the peer could not be built: it needs Go and the module proxy', { cause: error });
   }
+  writeFileSync(stamp, wanted);
   return binary;
+}
+
+function fingerprint(folder: string): string {
+  const hash = createHash('sha256');
+  for (const file of readdirSync(folder).toSorted()) hash.update(`${file}\n`).update(readFileSync(join(folder, file)));
+  return hash.digest('hex');
 }
 
 /** Runs a program to its end and returns what it printed. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random problems over the whole feature list: no result breaks a rule, none depends on anything but the problem.
-// `npm test` tries a sample; CI sets KARPENTER_PROBLEMS to the full number.
+// `npm test` tries a sample; CI sets KARPENTER_PROPERTY_RUNS to the full number.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { deepFreeze } from '../../base/freeze.ts';
@@ -13,7 +13,7 @@ import { reduceProblem } from './reduce.ts';
 import { shuffledKeys } from './shuffle.ts';
 import { validate } from './validator.ts';
 
-const problems = Number(process.env['KARPENTER_PROBLEMS'] ?? 1500);
+const problems = Number(process.env['KARPENTER_PROPERTY_RUNS'] ?? 1500);
 const batches = 10;
 
 /** What is wrong with the solver's answer to this problem, as text; undefined when nothing is. */

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Machines that are up and in service, for tests of how they go: instance, NodeClaim and Node, as the controllers
 // that made them would leave them.
+import { getCondition } from '../../../api/conditions.ts';
 import { labels, nodeClassLabel, terminationFinalizer } from '../../../api/labels.ts';
 import { type NodeClaim, nodeClaimKind } from '../../../api/node-claim.ts';
+import { disruptedTaint } from '../../../api/taints.ts';
 import { kinds, type Node, type Pod } from '../../../kube/kinds.ts';
 import type { KubeObject, ObjectMeta, OwnerReference } from '../../../kube/object.ts';
 import { formatTime } from '../../../kube/time.ts';
@@ -19,13 +21,14 @@ export interface MachineParts {
   /** Whether no pod came or went for long enough. */
   readonly consolidatable?: boolean;
   readonly type?: string;
+  readonly initialized?: boolean;
 }
 
 const nodeClass = { group: 'karpenter.kwok.sh', kind: 'KWOKNodeClass', name: 'default' };
 
 /** A machine in service: its NodeClaim and its Node have the same name. */
 export async function machine(world: TestWorld, name: string, parts: MachineParts = {}): Promise<void> {
-  const { pool = 'default', ready = true, consolidatable = true, type = 'c-4x', spec = {} } = parts;
+  const { pool = 'default', ready = true, consolidatable = true, type = 'c-4x', spec = {}, initialized = true } = parts;
   const own = {
     [labels.nodePool]: pool,
     [labels.instanceType]: type,
@@ -55,7 +58,12 @@ export async function machine(world: TestWorld, name: string, parts: MachinePart
       ...node(name),
       metadata: {
         name,
-        labels: { ...own, [labels.hostname]: name, [labels.registered]: 'true', [labels.initialized]: 'true' },
+        labels: {
+          ...own,
+          [labels.hostname]: name,
+          [labels.registered]: 'true',
+          ...(initialized ? { [labels.initialized]: 'true' } : {}),
+        },
         annotations: parts.annotations ?? {},
         finalizers: [terminationFinalizer],
       },
@@ -160,3 +168,30 @@ export function runUntilKilled(world: TestWorld, register: (manager: TestWorld['
   register({ add: (runnable) => void runnable.start(AbortSignal.any([killed.signal, world.signal])) });
   return () => killed.abort(new Error('killed'));
 }
+
+/** A ready pool without budgets, unless told. */
+export async function openPool(world: TestWorld, options: Parameters<TestWorld['pool']>[0] = {}): Promise<void> {
+  const { spec } = options;
+  await world.pool({ ...options, spec: { ...spec, disruption: { budgets: [], ...spec?.disruption } } });
+}
+
+/** Names of the machines whose deletion was asked for. */
+export async function going(world: TestWorld): Promise<string[]> {
+  const claims = await world.claims();
+  return claims.filter(({ metadata }) => metadata.deletionTimestamp).map(({ metadata }) => metadata.name!);
+}
+
+/** What everybody can see of a disruption: the taint of the Node and the reason on the NodeClaim. */
+export async function marksOf(
+  world: TestWorld,
+  name: string,
+): Promise<{ tainted: boolean; reason: string | undefined }> {
+  const node = await world.find(kinds.Node, name);
+  const claim = await claimOf(world, name);
+  return {
+    tainted: node?.spec?.taints?.some(({ key }) => key === disruptedTaint.key) ?? false,
+    reason: claim && getCondition(claim, 'DisruptionReason')?.reason,
+  };
+}
+
+export const unmarked = { tainted: false, reason: undefined };

@@ -16,8 +16,7 @@ import {
   standing,
 } from '../../disruption/testing/machines.ts';
 import { type TestWorld, testWorld } from '../../testing/world.ts';
-import { EvictionQueue } from '../eviction/queue.ts';
-import { NodeTermination } from './controller.ts';
+import { registerTermination } from './register.ts';
 
 const minute = 60_000;
 let world: TestWorld;
@@ -36,12 +35,7 @@ async function start(parts: Parameters<typeof machine>[2] = {}): Promise<void> {
 /** Starts the controllers, as a program does; gives the way to kill it. */
 function run(): () => void {
   const context = contextOf(world);
-  const evictions = new EvictionQueue({ context });
-  const termination = new NodeTermination({ context, evictions });
-  return runUntilKilled(world, (manager) => {
-    evictions.register(manager);
-    termination.register(manager);
-  });
+  return runUntilKilled(world, (manager) => registerTermination(manager, { context }));
 }
 
 function nodeA(): Promise<Node | undefined> {

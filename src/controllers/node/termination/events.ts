@@ -2,9 +2,10 @@
 // What users are told about a node that goes away.
 import type { EventToRecord } from '../../../kube/event-recorder.ts';
 import type { Node, VolumeAttachment } from '../../../kube/kinds.ts';
+import { formatList } from '../../../runtime/logging.ts';
 import { eventKinds, eventOf } from '../../events.ts';
 
-/** Names that a message lists; of the rest it says how many there are. */
+/** A message lists so many names, and says how many there are beyond. */
 const mostNames = 5;
 
 export function failedToDrain(node: Node, waiting: number): EventToRecord {
@@ -12,10 +13,11 @@ export function failedToDrain(node: Node, waiting: number): EventToRecord {
 }
 
 export function awaitingVolumeDetachment(node: Node, attachments: readonly VolumeAttachment[]): EventToRecord {
-  const names = attachments.slice(0, mostNames).map(({ metadata }) => metadata.name);
-  const rest = attachments.length - names.length;
-  const listed = `${names.join(', ')}${rest > 0 ? ` and ${rest} other(s)` : ''}`;
-  return eventOf(eventKinds.awaitingVolumeDetachment, node, `Awaiting deletion of bound volumeattachments (${listed})`);
+  const names = formatList(
+    attachments.map(({ metadata }) => metadata.name),
+    mostNames,
+  );
+  return eventOf(eventKinds.awaitingVolumeDetachment, node, `Awaiting deletion of bound volumeattachments (${names})`);
 }
 
 export function terminationGracePeriodExpiring(node: Node, deadline: string): EventToRecord {

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many nodes of each pool may be disrupted now: what its budgets allow, less those that are on their way out or
+// not in service for whatever reason.
+import { allowedDisruptions } from '../../api/budgets.ts';
+import { hasTrueConditions, nodeClaimConditions } from '../../api/conditions.ts';
+import type { DisruptionReason, NodePool } from '../../api/node-pool.ts';
+import type { Node } from '../../kube/kinds.ts';
+import type { ClusterState } from '../../state/cluster-state.ts';
+import type { StateNode } from '../../state/state-node.ts';
+import { isInWindow } from './cron-window.ts';
+
+/** The budgets of one pool for one reason, at one moment. */
+export interface PoolBudget {
+  readonly pool: NodePool;
+  /** Nodes in service: shares are of these. */
+  readonly nodes: number;
+  /** Those of them that go, or are not ready. */
+  readonly disrupting: number;
+  /** How many its budgets allow to be disrupted at once. */
+  readonly allowed: number;
+}
+
+export interface BudgetOptions {
+  readonly state: ClusterState;
+  readonly pools: Iterable<NodePool>;
+  readonly reason: DisruptionReason;
+  readonly now: number;
+}
+
+/** The budgets of pools for a reason. */
+export function poolBudgets({ state, pools, reason, now }: BudgetOptions): PoolBudget[] {
+  const budgets: PoolBudget[] = [];
+  for (const pool of pools) {
+    let nodes = 0;
+    let disrupting = 0;
+    for (const machine of state.nodesOfPool(pool.metadata.name ?? '')) {
+      if (!isInService(machine)) continue;
+      nodes++;
+      if (machine.markedForDeletion || !isReady(machine.node)) disrupting++;
+    }
+    const allowed = allowedDisruptions(pool.spec.disruption?.budgets, {
+      nodeCount: nodes,
+      reason,
+      isActive: (window) => isInWindow(window, now),
+    });
+    budgets.push({ pool, nodes, disrupting, allowed });
+  }
+  return budgets;
+}
+
+/**
+ * A machine that is still coming up serves nobody: counting it would let a share grow by nodes that replace others. One
+ * whose instance is going already is past all budgets.
+ */
+function isInService({ initialized, nodeClaim }: StateNode): boolean {
+  return (
+    initialized && nodeClaim !== undefined && !hasTrueConditions(nodeClaim, nodeClaimConditions.instanceTerminating)
+  );
+}
+
+function isReady(node: Node | undefined): boolean {
+  return node?.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false;
+}
+
+/** What is left of budgets while a method chooses. */
+export class BudgetLedger {
+  readonly #left = new Map<string, number>();
+
+  constructor(budgets: Iterable<PoolBudget>) {
+    for (const { pool, allowed, disrupting } of budgets) {
+      this.#left.set(pool.metadata.name ?? '', Math.max(0, allowed - disrupting));
+    }
+  }
+
+  left(pool: NodePool): number {
+    return this.#left.get(pool.metadata.name ?? '') ?? 0;
+  }
+
+  /** Takes one disruption from the pool's budget; false when there is none left. */
+  take(pool: NodePool): boolean {
+    const left = this.left(pool);
+    if (left > 0) this.#left.set(pool.metadata.name ?? '', left - 1);
+    return left > 0;
+  }
+}

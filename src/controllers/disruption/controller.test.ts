@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+import { afterEach, describe, expect, test } from 'vitest';
+import { disruptedTaint } from '../../api/taints.ts';
+import { nodeClaim } from '../../api/testing/objects.ts';
+import { kinds } from '../../kube/kinds.ts';
+import { ClaimCreator } from '../provisioning/create-claims.ts';
+import { type TestWorld, testWorld } from '../testing/world.ts';
+import { Disruption } from './controller.ts';
+import { Emptiness } from './emptiness.ts';
+import { DisruptionMarks } from './marks.ts';
+import type { Method } from './method.ts';
+import { DisruptionQueue } from './queue.ts';
+import { contextOf, going, machine, marksOf, openPool, runUntilKilled, unmarked } from './testing/machines.ts';
+
+let world: TestWorld;
+afterEach(() => world.close());
+
+async function start(): Promise<void> {
+  world = await testWorld();
+  await openPool(world);
+}
+
+/** Runs the loop with these methods; gives the way to kill it. */
+function run(methods: readonly Method[] = [new Emptiness()]): () => void {
+  const context = contextOf(world);
+  const marks = new DisruptionMarks(context);
+  const queue = new DisruptionQueue({ context, marks, creator: new ClaimCreator(context) });
+  return runUntilKilled(world, (manager) => {
+    queue.register(manager);
+    new Disruption({ context, queue, marks, random: world.random, methods }).register(manager);
+  });
+}
+
+/** A method that disrupts one machine at once; `asked` counts how often it is asked. */
+function method(name: string, of: string | undefined): Method & { asked: number } {
+  return {
+    name,
+    reason: 'Drifted',
+    disruptionClass: 'eventual',
+    consolidationType: '',
+    validateAfterMs: 0,
+    asked: 0,
+    concerns: ({ machine: candidate }) => of === undefined || candidate.name === of,
+    propose(view) {
+      this.asked++;
+      return of === undefined ? [] : [{ candidates: view.candidates, replacements: [], destinations: [] }];
+    },
+    validate: (proposal) => proposal,
+  };
+}
+
+/** What a program that died in the middle of a command leaves behind. */
+async function leftBehind(name: string): Promise<void> {
+  await machine(world, name, { taints: [{ key: 'example.com/own', effect: 'NoSchedule' }, { ...disruptedTaint }] });
+  const claim = (await world.claims()).find(({ metadata }) => metadata.name === name)!;
+  const lastTransitionTime = '2026-01-01T00:00:00Z';
+  const condition = { type: 'DisruptionReason', status: 'True', reason: 'Empty', message: '', lastTransitionTime };
+  const conditions = [...claim.status!.conditions!, condition].filter(({ type }) => type !== 'Consolidatable');
+  const resource = { group: 'karpenter.sh', version: 'v1', kind: 'NodeClaim', plural: 'nodeclaims', namespaced: false };
+  await world.karpenter.resource(resource).patchStatus(name, { status: { conditions } });
+  await world.settle();
+}
+
+describe('the loop of disruption', () => {
+  test('takes back what a program that died left behind, and nothing else', async () => {
+    await start();
+    await leftBehind('a');
+    run();
+    await world.settle();
+    expect(await marksOf(world, 'a')).toEqual(unmarked);
+    const node = await world.find(kinds.Node, 'a');
+    expect(node?.spec?.taints).toEqual([{ key: 'example.com/own', effect: 'NoSchedule' }]);
+  });
+
+  test('tries that again when it fails, and does not stop for it', async () => {
+    await start();
+    await leftBehind('a');
+    await machine(world, 'b');
+    world.doors.workload.fail('PATCH /nodes/a', { status: 403, reason: 'Forbidden' });
+    run();
+    await world.advance(15_000);
+    expect(await going(world)).toEqual(['b']);
+    expect(await marksOf(world, 'a')).toEqual(unmarked);
+  });
+
+  test('leaves the marks of machines that are being deleted', async () => {
+    await start();
+    await leftBehind('a');
+    await leftBehind('b');
+    await world.delete((await world.claims()).find(({ metadata }) => metadata.name === 'a')!);
+    await world.workload.resource(kinds.Node).delete('b');
+    run();
+    await world.advance(20_000);
+    expect((await marksOf(world, 'a')).tainted).toBe(true);
+    expect((await marksOf(world, 'b')).tainted).toBe(true);
+  });
+
+  test('never touches nodes that are not ours', async () => {
+    await start();
+    const spec = { providerID: 'other://a', taints: [{ ...disruptedTaint }] };
+    await world.apply({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'a' }, spec });
+    run();
+    await world.advance(20_000);
+    expect((await marksOf(world, 'a')).tainted).toBe(true);
+    expect(await world.events()).toEqual([]);
+  });
+
+  test('begins anew after a restart: a proposal that was not carried out is made again', async () => {
+    await start();
+    await machine(world, 'a');
+    const kill = run();
+    await world.advance(14_000);
+    kill();
+    run();
+    await world.advance(14_000);
+    expect(await going(world)).toEqual([]);
+    await world.advance(1000);
+    expect(await going(world)).toEqual(['a']);
+  });
+
+  test('waits until every NodeClaim has its machine', async () => {
+    await start();
+    await machine(world, 'a');
+    await world.apply(nodeClaim({ name: 'young' }));
+    await world.settle();
+    run();
+    await world.advance(60_000);
+    expect(await going(world)).toEqual([]);
+    await world.launch();
+    await world.advance(20_000);
+    expect(await going(world)).toEqual(['a']);
+  });
+
+  test('ends a pass with the first method that begins something', async () => {
+    await start();
+    await machine(world, 'a');
+    await machine(world, 'b');
+    const [first, second] = [method('first', 'a'), method('second', 'b')];
+    run([first, second]);
+    await world.settle();
+    expect(await going(world)).toEqual(['a']);
+    expect(second.asked).toBe(0);
+    await world.advance(1);
+    expect(await going(world)).toEqual(['a', 'b']);
+    expect(first.asked).toBe(1);
+  });
+
+  test('lets methods that need no second look go on while a proposal waits', async () => {
+    await start();
+    await machine(world, 'a');
+    await machine(world, 'b', { consolidatable: false });
+    run([new Emptiness(), method('drift', 'b')]);
+    await world.settle();
+    expect(await going(world)).toEqual(['b']);
+    await world.advance(15_000);
+    expect(await going(world)).toEqual(['a', 'b']);
+  });
+
+  test('looks every ten seconds when there is nothing to do', async () => {
+    await start();
+    await machine(world, 'a', { consolidatable: false });
+    const idle = method('idle', undefined);
+    run([idle]);
+    await world.advance(60_000);
+    expect(idle.asked).toBe(7);
+  });
+
+  test('shows how many machines could go', async () => {
+    await start();
+    await machine(world, 'a');
+    await machine(world, 'b', { consolidatable: false });
+    run();
+    await world.settle();
+    expect(await world.metrics.value('karpenter_voluntary_disruption_eligible_nodes', { reason: 'empty' })).toBe(1);
+  });
+
+  test('goes on when a command cannot begin', async () => {
+    await start();
+    await machine(world, 'a');
+    world.doors.workload.fail('PATCH /nodes/a', { status: 403, reason: 'Forbidden' });
+    run([method('drift', 'a')]);
+    await world.settle();
+    expect(world.log.messages('error')).toContain('failed disrupting candidates');
+    await world.advance(10_000);
+    expect(await going(world)).toEqual(['a']);
+  });
+});

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What users are told about disruption. About a machine it is told twice: on its Node and on its NodeClaim.
+import type { NodeClaim } from '../../api/node-claim.ts';
+import type { DisruptionReason, NodePool } from '../../api/node-pool.ts';
+import type { EventToRecord } from '../../kube/event-recorder.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import type { Clusters } from '../../runtime/clusters.ts';
+import type { StateNode } from '../../state/state-node.ts';
+import { type EventKind, eventKinds, eventOf } from '../events.ts';
+
+/** Tells it on the Node, in the cluster `workload`, and on the NodeClaim, in the cluster `karpenter`. */
+function tell(
+  { workload, karpenter }: Clusters,
+  { node, nodeClaim }: Pick<StateNode, 'node' | 'nodeClaim'>,
+  event: (object: KubeObject, kind: 'Node' | 'NodeClaim') => EventToRecord,
+): void {
+  if (node) workload.events.publish(event(node, 'Node'));
+  if (nodeClaim) karpenter.events.publish(event(nodeClaim, 'NodeClaim'));
+}
+
+function tellAlike(clusters: Clusters, machine: StateNode, kind: EventKind, message: string): void {
+  tell(clusters, machine, (object) => eventOf(kind, object, message));
+}
+
+/** A machine cannot be disrupted now. */
+export function tellBlocked(clusters: Clusters, machine: StateNode, why: string): void {
+  tellAlike(clusters, machine, eventKinds.disruptionBlocked, why);
+}
+
+/** Consolidation does not concern a machine. */
+export function tellUnconsolidatable(clusters: Clusters, machine: StateNode, why: string): void {
+  tellAlike(clusters, machine, eventKinds.unconsolidatable, why);
+}
+
+/** A machine is deleted by a command. */
+export function tellTerminating(clusters: Clusters, machine: StateNode, reason: DisruptionReason): void {
+  tell(clusters, machine, (object, kind) =>
+    eventOf(eventKinds.disruptionTerminating, object, `Disrupting ${kind}: ${reason}`, {
+      dedupeValues: [object.metadata.uid ?? '', reason],
+    }),
+  );
+}
+
+/** A command waits for its replacement. */
+export function launching(claim: NodeClaim, reason: DisruptionReason): EventToRecord {
+  return eventOf(eventKinds.disruptionLaunching, claim, `Launching NodeClaim: ${reason}`, {
+    dedupeValues: [claim.metadata.uid ?? '', reason],
+  });
+}
+
+export function waitingOnReadiness(claim: NodeClaim): EventToRecord {
+  return eventOf(eventKinds.disruptionWaitingReadiness, claim, 'Waiting on readiness to continue disruption');
+}
+
+/** The budgets of a pool allow nothing at all for a reason. */
+export function poolBlocked(pool: NodePool, reason: DisruptionReason): EventToRecord {
+  return eventOf(
+    eventKinds.poolDisruptionBlocked,
+    pool,
+    `No allowed disruptions for disruption reason ${reason} due to blocking budget`,
+    { dedupeValues: [pool.metadata.uid ?? '', reason] },
+  );
+}

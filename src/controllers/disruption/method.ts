@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// A way to find nodes that had better go, and what it says. Methods are asked in a fixed order; the first that finds
+// something ends the pass.
+import type { DisruptionReason } from '../../api/node-pool.ts';
+import { chain, compareStrings } from '../../base/order.ts';
+import type { NewNodeClaim } from '../../scheduling/problem.ts';
+import type { PoolCatalog } from '../../state/pool-catalog.ts';
+import type { BudgetLedger } from './budgets.ts';
+import { type Candidate, type DisruptionClass, savingsRatio } from './candidates.ts';
+
+/** What a method may look at. It may take from the ledger, and change nothing else. */
+export interface MethodView {
+  /** Those that concern the method, in no particular order. */
+  readonly candidates: readonly Candidate[];
+  readonly budgets: BudgetLedger;
+  readonly catalog: PoolCatalog;
+  readonly signal: AbortSignal;
+}
+
+/** Machines that should go together, and what has to come first. */
+export interface Proposal {
+  readonly candidates: readonly Candidate[];
+  /** Machines to buy before any of them goes. */
+  readonly replacements: readonly NewNodeClaim[];
+  /** Machines by key that will take some of their pods: promised to them while the command runs. */
+  readonly destinations: readonly string[];
+}
+
+/** Whether a candidate concerns a method; a text tells users why it does not. */
+export type Concern = boolean | { readonly unconsolidatable: string };
+
+/** A strategy of disruption. */
+export interface Method {
+  /** For logs. */
+  readonly name: string;
+  readonly reason: DisruptionReason;
+  readonly disruptionClass: DisruptionClass;
+  /** The value of the metric label; '' for what is no consolidation. */
+  readonly consolidationType: string;
+  /** How long a proposal must hold before it is carried out; 0 carries it out at once, without `validate`. */
+  readonly validateAfterMs: number;
+  concerns(candidate: Candidate): Concern;
+  /** What to disrupt now, within the budgets; nothing proposed means that nothing needs doing. */
+  propose(view: MethodView): Proposal[] | Promise<Proposal[]>;
+  /** What of an earlier proposal still holds, within the budgets of now; undefined when nothing does. */
+  validate(proposal: Proposal, view: MethodView): Proposal | undefined | Promise<Proposal | undefined>;
+}
+
+/** A proposal that is carried out. */
+export interface Command extends Proposal {
+  readonly id: string;
+  readonly method: Pick<Method, 'reason' | 'consolidationType'>;
+  /** What the replacements are bought from. */
+  readonly catalog: PoolCatalog;
+}
+
+export type Decision = 'delete' | 'replace';
+
+export function decisionOf({ replacements }: Proposal): Decision {
+  return replacements.length > 0 ? 'replace' : 'delete';
+}
+
+/** The most saved for the least disturbance first. */
+export const bySavings: (a: Candidate, b: Candidate) => number = chain(
+  (a, b) => savingsRatio(b) - savingsRatio(a),
+  (a, b) => compareStrings(a.machine.name, b.machine.name),
+);
+
+/** What is saved per hour, as far as prices are known. */
+export function savingsOf({ candidates, replacements }: Proposal): number {
+  const saved = candidates.reduce((sum, { price }) => sum + price, 0);
+  return replacements.reduce((sum, { price }) => sum - price, saved);
+}
+
+/** The command in one line: `Empty/ID: delete: nodepools=[a]: [node-1, node-2] (savings: $0.40)`. */
+export function describeCommand(command: Command): string {
+  const { id, method, candidates, replacements } = command;
+  const names = candidates.map(({ machine }) => machine.name).join(', ');
+  const pools = [...new Set(candidates.map(({ nodePool }) => nodePool.metadata.name))].join(',');
+  const count = replacements.length;
+  const bought = count === 0 ? '' : ` -> [${count} replacement${count === 1 ? '' : 's'}]`;
+  const savings = savingsOf(command).toFixed(2);
+  return `${method.reason}/${id}: ${decisionOf(command)}: nodepools=[${pools}]: [${names}]${bought} (savings: $${savings})`;
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is counted about nodes that are disrupted on purpose.
+import { counter, gauge, histogram } from '../../runtime/metrics.ts';
+
+export const disruptionMetrics = {
+  evaluationDuration: histogram({
+    name: 'karpenter_voluntary_disruption_decision_evaluation_duration_seconds',
+    help: 'How long a method took to look for nodes to disrupt.',
+    labels: ['reason', 'consolidation_type'],
+  }),
+  decisions: counter({
+    name: 'karpenter_voluntary_disruption_decisions_total',
+    help: 'Disruptions that were begun.',
+    labels: ['decision', 'reason', 'consolidation_type'],
+  }),
+  decisionsByPool: counter({
+    name: 'karpenter_voluntary_disruption_decisions_by_nodepool_total',
+    help: 'Disruptions that were begun, once for each NodePool they touch.',
+    labels: ['nodepool', 'decision', 'reason', 'consolidation_type'],
+  }),
+  eligibleNodes: gauge({
+    name: 'karpenter_voluntary_disruption_eligible_nodes',
+    help: 'Nodes that could be disrupted for a reason if budgets allow.',
+    labels: ['reason'],
+  }),
+  failedValidations: counter({
+    name: 'karpenter_voluntary_disruption_failed_validations_total',
+    help: 'Nodes that were chosen, and spared because something changed before they were disrupted.',
+    labels: ['consolidation_type'],
+  }),
+  queueFailures: counter({
+    name: 'karpenter_voluntary_disruption_queue_failures_total',
+    help: 'Replacements that did not come up, so that the disruption was given up.',
+    labels: ['decision', 'reason', 'consolidation_type'],
+  }),
+  allowedDisruptions: gauge({
+    name: 'karpenter_nodepools_allowed_disruptions',
+    help: 'How many nodes of a NodePool its budgets allow to be disrupted at the same time.',
+    labels: ['nodepool', 'reason'],
+  }),
+  nodesConsumingBudgets: gauge({
+    name: 'karpenter_nodepools_nodes_consuming_budgets',
+    help: 'How many nodes of a NodePool count against its budgets: those that go, and those that are not ready.',
+    labels: ['nodepool', 'reason'],
+  }),
+  podsDisrupted: counter({
+    name: 'karpenter_pods_disruption_initiated_total',
+    help: 'Pods that must move because their node is disrupted.',
+    labels: ['reason', 'nodepool', 'capacity_type', 'consolidation_policy', 'termination_mode'],
+  }),
+} as const;

@@ -48,14 +48,16 @@ export function podEventsController(context: ControllerContext): Controller {
     latest.set(nodeName, Math.max(at, latest.get(nodeName) ?? 0));
     controller.enqueue(nodeName);
   };
+  let replaying = true;
   pods.addHandler({
     // What was there before we looked happened when it was bound, not when we started.
-    added: (pod) => happened(pod, pods.hasSynced ? clock.now() : boundAt(pod)),
+    added: (pod) => happened(pod, replaying || !pods.hasSynced ? boundAt(pod) : clock.now()),
     updated: (pod, old) => {
       if (isNews(pod, old)) happened(pod, clock.now());
     },
     deleted: (pod) => happened(pod, clock.now()),
   });
+  replaying = false;
   return controller.requires(pods, claims.informer, nodes.informer);
 }
 

@@ -94,7 +94,7 @@ function verbsOf(world: TestWorld, context: ControllerContext): Verbs {
         uid: pool.metadata.uid ?? '',
         blockOwnerDeletion: true,
       };
-      const [stored] = await world.apply<NodeClaim>({
+      const [stored] = await world.apply({
         ...plain,
         metadata: {
           name,
@@ -103,7 +103,7 @@ function verbsOf(world: TestWorld, context: ControllerContext): Verbs {
           ...(owner ? { ownerReferences: [owner] } : {}),
         },
       });
-      return stored!;
+      return stored;
     },
     async nodeOf(name) {
       const providerID = (await claim(name))?.status?.providerID;

@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Budget } from '../../api/node-pool.ts';
 import { type TestWorld, testWorld } from '../testing/world.ts';
-import { registerDisruption } from './register.ts';
+import { disruptionControllers } from './index.ts';
 import { contextOf, going, machine, openPool } from './testing/machines.ts';
 
 let world: TestWorld;
@@ -16,7 +16,7 @@ async function goneOf(count: number, budgets: Budget[] | undefined, before: () =
   await openPool(world, { spec: { disruption: budgets === undefined ? {} : { budgets } } });
   for (const name of names(count)) await machine(world, name);
   await before();
-  registerDisruption(world.manager, { context: contextOf(world), random: world.random });
+  world.run(...disruptionControllers(contextOf(world), world));
   await world.advance(15_000);
   return (await going(world)).length;
 }

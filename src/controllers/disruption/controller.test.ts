@@ -3,13 +3,10 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { disruptedTaint } from '../../api/taints.ts';
 import { nodeClaim } from '../../api/testing/objects.ts';
 import { kinds } from '../../kube/kinds.ts';
-import { ClaimCreator } from '../provisioning/create-claims.ts';
 import { type TestWorld, testWorld } from '../testing/world.ts';
-import { Disruption } from './controller.ts';
 import { Emptiness } from './emptiness.ts';
-import { DisruptionMarks } from './marks.ts';
+import { defaultMethods, disruptionControllers } from './index.ts';
 import type { Method } from './method.ts';
-import { DisruptionQueue } from './queue.ts';
 import { contextOf, going, machine, marksOf, openPool, runUntilKilled, unmarked } from './testing/machines.ts';
 
 let world: TestWorld;
@@ -21,14 +18,8 @@ async function start(): Promise<void> {
 }
 
 /** Runs the loop with these methods; gives the way to kill it. */
-function run(methods: readonly Method[] = [new Emptiness()]): () => void {
-  const context = contextOf(world);
-  const marks = new DisruptionMarks(context);
-  const queue = new DisruptionQueue({ context, marks, creator: new ClaimCreator(context) });
-  return runUntilKilled(world, (manager) => {
-    queue.register(manager);
-    new Disruption({ context, queue, marks, random: world.random, methods }).register(manager);
-  });
+function run(methods: readonly Method[] = defaultMethods()): () => void {
+  return runUntilKilled(world, disruptionControllers(contextOf(world), { random: world.random, methods }));
 }
 
 /** A method that disrupts one machine at once; `asked` counts how often it is asked. */

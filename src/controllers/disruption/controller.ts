@@ -7,9 +7,8 @@ import { messageOf } from '../../base/errors.ts';
 import type { Random } from '../../base/random.ts';
 import type { CloudRegistry } from '../../cloud/registry.ts';
 import { keyOf } from '../../kube/object.ts';
-import { type ReconcileContext, type Result, singleton } from '../../runtime/controller.ts';
+import { type Controller, type ReconcileContext, type Result, singleton } from '../../runtime/controller.ts';
 import { ChangeMonitor, type Logger, objectField } from '../../runtime/logging.ts';
-import type { Runnable } from '../../runtime/manager.ts';
 import { type GaugeSample, GaugeStore } from '../../runtime/metrics.ts';
 import { PdbLimits } from '../../state/pdb-limits.ts';
 import { type PoolCatalog, readPoolCatalog } from '../../state/pool-catalog.ts';
@@ -48,6 +47,7 @@ interface Waiting {
 
 /** The controller `disruption`. */
 export class Disruption {
+  readonly controller: Controller;
   readonly #options: DisruptionOptions;
   readonly #context: ControllerContext;
   readonly #clouds: CloudRegistry;
@@ -63,12 +63,9 @@ export class Disruption {
     this.#context = context;
     this.#clouds = context.cloudsFor('disruption');
     this.#invalidBudgets = new ChangeMonitor(context.clock);
-  }
-
-  register(manager: { add(runnable: Runnable): unknown }): void {
-    const { clock, log, metrics } = this.#context;
+    const { clock, log, metrics } = context;
     const reconcile = (signal: AbortSignal, run: ReconcileContext): Promise<Result> => this.#reconcile(signal, run);
-    manager.add(singleton({ name: 'disruption', reconcile, clock, log, metrics }));
+    this.controller = singleton({ name: 'disruption', reconcile, clock, log, metrics });
   }
 
   async #reconcile(signal: AbortSignal, { log }: ReconcileContext): Promise<Result> {

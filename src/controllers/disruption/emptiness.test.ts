@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { annotations } from '../../api/labels.ts';
 import { kinds } from '../../kube/kinds.ts';
 import { type TestWorld, testWorld } from '../testing/world.ts';
-import { registerDisruption } from './register.ts';
+import { disruptionControllers } from './index.ts';
 import {
   budget,
   contextOf,
@@ -34,7 +34,7 @@ async function machines(names: readonly string[], parts: MachineParts = {}): Pro
 }
 
 function run(): void {
-  registerDisruption(world.manager, { context: contextOf(world), random: world.random });
+  world.run(...disruptionControllers(contextOf(world), world));
 }
 
 /** Runs the loop for as long as a proposal takes to become a command. */

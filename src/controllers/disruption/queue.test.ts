@@ -26,7 +26,7 @@ async function start(): Promise<void> {
   const context = contextOf(world);
   const marks = new DisruptionMarks(context);
   queue = new DisruptionQueue({ context, marks, creator: new ClaimCreator(context) });
-  queue.register(world.manager);
+  world.run(queue.controller);
 }
 
 const replacement: NewNodeClaim = {

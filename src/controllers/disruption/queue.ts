@@ -9,7 +9,6 @@ import { isConflict } from '../../kube/api-error.ts';
 import { keyOf } from '../../kube/object.ts';
 import type { Controller, ReconcileContext, Result } from '../../runtime/controller.ts';
 import { type Logger, objectField } from '../../runtime/logging.ts';
-import type { Runnable } from '../../runtime/manager.ts';
 import { BucketLimiter, ExponentialBackoff, MaxOfLimiter } from '../../runtime/rate-limiters.ts';
 import type { ControllerContext } from '../nodeclaim/context.ts';
 import { disruptedLabels, nodeClaimMetrics } from '../nodeclaim/metrics.ts';
@@ -58,7 +57,7 @@ export class DisruptionQueue {
   readonly #context: ControllerContext;
   readonly #marks: DisruptionMarks;
   readonly #creator: ClaimCreator;
-  readonly #controller: Controller;
+  readonly controller: Controller;
   /** Keys of the machines that commands are about, those that are just beginning included. */
   readonly #machines = new Set<string>();
   /** By the name of the first candidate's NodeClaim. */
@@ -69,17 +68,13 @@ export class DisruptionQueue {
     this.#marks = marks;
     this.#creator = creator;
     const { clock } = context;
-    this.#controller = context.controller({
+    this.controller = context.controller({
       name: 'disruption.queue',
       kind: 'NodeClaim',
       reconciler: { reconcile: (key, signal, run) => this.#reconcile(key, signal, run) },
       concurrent: [100, 1000],
       limiter: new MaxOfLimiter(new ExponentialBackoff(1000, 10_000), new BucketLimiter(clock, 100, 1000)),
     });
-  }
-
-  register(manager: { add(runnable: Runnable): unknown }): void {
-    manager.add(this.#controller);
   }
 
   /** Whether a command is about the machine. */
@@ -151,7 +146,7 @@ export class DisruptionQueue {
     for (const key of command.destinations) state.nominate(key);
     const key = keyOf(candidates[0]!.nodeClaim);
     this.#running.set(key, running);
-    this.#controller.enqueue(key);
+    this.controller.enqueue(key);
     const counted = metricLabels(command);
     metrics.counter(disruptionMetrics.decisions).inc(counted);
     for (const nodepool of new Set(candidates.map(({ nodePool }) => nodePool.metadata.name ?? '')))

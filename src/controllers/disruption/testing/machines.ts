@@ -8,6 +8,7 @@ import { disruptedTaint } from '../../../api/taints.ts';
 import { kinds, type Node, type Pod } from '../../../kube/kinds.ts';
 import type { KubeObject, ObjectMeta, OwnerReference } from '../../../kube/object.ts';
 import { formatTime } from '../../../kube/time.ts';
+import type { Controller } from '../../../runtime/controller.ts';
 import { boundPod, launchedClaim, node } from '../../../state/testing/objects.ts';
 import { ControllerContext } from '../../nodeclaim/context.ts';
 import type { TestWorld } from '../../testing/world.ts';
@@ -163,9 +164,9 @@ export function contextOf(world: TestWorld): ControllerContext {
 }
 
 /** Runs controllers until the function it gives is called: as if the program were killed. */
-export function runUntilKilled(world: TestWorld, register: (manager: TestWorld['manager']) => void): () => void {
+export function runUntilKilled(world: TestWorld, controllers: readonly Controller[]): () => void {
   const killed = new AbortController();
-  register({ add: (runnable) => void runnable.start(AbortSignal.any([killed.signal, world.signal])) });
+  for (const controller of controllers) void controller.start(AbortSignal.any([killed.signal, world.signal]));
   return () => killed.abort(new Error('killed'));
 }
 

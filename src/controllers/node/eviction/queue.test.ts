@@ -18,7 +18,7 @@ async function start(): Promise<void> {
   world = await testWorld();
   await world.advance(1000 - (world.clock.now() % 1000));
   queue = new EvictionQueue({ context: contextOf(world) });
-  queue.register(world.manager);
+  world.run(queue.controller);
   await machine(world, 'a');
   await world.workload.resource(kinds.Node).delete('a');
   await world.settle();

@@ -10,7 +10,6 @@ import { keyOf } from '../../../kube/object.ts';
 import { formatTime } from '../../../kube/time.ts';
 import type { Controller, ReconcileContext, Result } from '../../../runtime/controller.ts';
 import type { Logger } from '../../../runtime/logging.ts';
-import type { Runnable } from '../../../runtime/manager.ts';
 import type { Counter } from '../../../runtime/metrics.ts';
 import { BucketLimiter, ExponentialBackoff, MaxOfLimiter, scaledBucket } from '../../../runtime/rate-limiters.ts';
 import { isActive, isEvictable } from '../../../state/pod-predicates.ts';
@@ -31,7 +30,7 @@ interface Entry {
 /** Pods on their way out. It forgets one as soon as it is going, or as its node stays after all. */
 export class EvictionQueue {
   readonly #context: ControllerContext;
-  readonly #controller: Controller;
+  readonly controller: Controller;
   readonly #requests: Counter<'code'>;
   readonly #drained: Counter<'reason'>;
   /** By `namespace/name`. */
@@ -43,17 +42,13 @@ export class EvictionQueue {
     this.#requests = metrics.counter(evictionMetrics.requests);
     this.#drained = metrics.counter(evictionMetrics.drained);
     const { qps, burst } = scaledBucket(100, concurrent[0], context.concurrency(...concurrent));
-    this.#controller = context.controller({
+    this.controller = context.controller({
       name: 'eviction-queue',
       kind: 'Pod',
       reconciler: { reconcile: (key, signal, run) => this.#reconcile(key, signal, run) },
       concurrent,
       limiter: new MaxOfLimiter(new ExponentialBackoff(100, 10_000), new BucketLimiter(clock, qps, burst)),
     });
-  }
-
-  register(manager: { add(runnable: Runnable): unknown }): void {
-    manager.add(this.#controller);
   }
 
   /** Wants pods gone, at the latest by the deadline. Of several deadlines for a pod the earliest counts. */
@@ -76,7 +71,7 @@ export class EvictionQueue {
     }
     if (deadlineMs !== undefined) entry.deadlineMs = Math.min(entry.deadlineMs ?? deadlineMs, deadlineMs);
     // One that waits for its next try goes on waiting, unless its time is over.
-    if (!known || isForcedDeletionDue(pod, entry.deadlineMs, this.#context.clock.now())) this.#controller.enqueue(key);
+    if (!known || isForcedDeletionDue(pod, entry.deadlineMs, this.#context.clock.now())) this.controller.enqueue(key);
   }
 
   async #reconcile(key: string, signal: AbortSignal, { log }: ReconcileContext): Promise<Result> {

@@ -16,7 +16,7 @@ import {
   standing,
 } from '../../disruption/testing/machines.ts';
 import { type TestWorld, testWorld } from '../../testing/world.ts';
-import { registerTermination } from './register.ts';
+import { terminationControllers } from './index.ts';
 
 const minute = 60_000;
 let world: TestWorld;
@@ -34,8 +34,7 @@ async function start(parts: Parameters<typeof machine>[2] = {}): Promise<void> {
 
 /** Starts the controllers, as a program does; gives the way to kill it. */
 function run(): () => void {
-  const context = contextOf(world);
-  return runUntilKilled(world, (manager) => registerTermination(manager, { context }));
+  return runUntilKilled(world, terminationControllers(contextOf(world)));
 }
 
 function nodeA(): Promise<Node | undefined> {

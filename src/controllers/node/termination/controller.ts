@@ -16,7 +16,6 @@ import type { Informer } from '../../../kube/informer.ts';
 import { kinds, type Node, type VolumeAttachment } from '../../../kube/kinds.ts';
 import type { Controller, ReconcileContext, Result } from '../../../runtime/controller.ts';
 import type { Logger } from '../../../runtime/logging.ts';
-import type { Runnable } from '../../../runtime/manager.ts';
 import { BucketLimiter, ExponentialBackoff, MaxOfLimiter, scaledBucket } from '../../../runtime/rate-limiters.ts';
 import type { ControllerContext } from '../../nodeclaim/context.ts';
 import type { Draft } from '../../nodeclaim/draft.ts';
@@ -58,7 +57,7 @@ export class NodeTermination {
   readonly #context: ControllerContext;
   readonly #evictions: EvictionQueue;
   readonly #clouds: CloudRegistry;
-  readonly #controller: Controller;
+  readonly controller: Controller;
   readonly #attachments: Informer<VolumeAttachment>;
 
   constructor({ context, evictions }: NodeTerminationOptions) {
@@ -69,7 +68,7 @@ export class NodeTermination {
     this.#attachments = clusters.workload.informers.get(kinds.VolumeAttachment);
     this.#attachments.addIndex('nodeName', ({ spec }) => spec.nodeName);
     const { qps, burst } = scaledBucket(10, concurrent[0], context.concurrency(...concurrent));
-    this.#controller = context
+    this.controller = context
       .controller({
         name: 'node.termination',
         kind: 'Node',
@@ -79,10 +78,6 @@ export class NodeTermination {
       })
       .watch(context.nodes.informer, { when: isGoing })
       .requires(context.claims.informer, state.sources.pods, state.sources.persistentVolumeClaims, this.#attachments);
-  }
-
-  register(manager: { add(runnable: Runnable): unknown }): void {
-    manager.add(this.#controller);
   }
 
   async #reconcile(name: string, signal: AbortSignal, run: ReconcileContext): Promise<Result> {

@@ -62,6 +62,7 @@ export class ClusterState {
   readonly #pending = new Map<string, Pod>();
   /** The pods of each DaemonSet, `namespace/name`. */
   readonly #daemonPods = new Map<string, Map<string, Pod>>();
+  #unsyncedSince: number | undefined;
 
   constructor(options: ClusterStateOptions) {
     const { clusters, registry, clock, log = silentLogger } = options;
@@ -112,6 +113,16 @@ export class ClusterState {
   /** Whether decisions may be based on it: every collection was read, and every NodeClaim has its machine. */
   isSynced(): boolean {
     return this.#unlaunched.size === 0 && this.hasRead;
+  }
+
+  /** For how long it has not been synced, as far as anybody asked; 0 when it is. */
+  unsyncedMs(): number {
+    if (this.isSynced()) {
+      this.#unsyncedSince = undefined;
+      return 0;
+    }
+    this.#unsyncedSince ??= this.#clock.monotonic();
+    return this.#clock.monotonic() - this.#unsyncedSince;
   }
 
   /** Whether every collection was read once. */

@@ -6,7 +6,8 @@ import type { NodePool } from '../../api/node-pool.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';
 import { isUnevaluatedNodePool } from '../../cloud/errors.ts';
-import type { CloudRegistry } from '../../cloud/registry.ts';
+import { metered } from '../../cloud/metered-provider.ts';
+import { CloudRegistry } from '../../cloud/registry.ts';
 import type { Pod } from '../../kube/kinds.ts';
 import { keyOf } from '../../kube/object.ts';
 import type { Clusters } from '../../runtime/clusters.ts';
@@ -66,7 +67,9 @@ export class Provisioner {
   #due = false;
 
   constructor(options: ProvisionerOptions) {
-    this.#options = options;
+    const { clock, metrics } = options;
+    const providers = options.registry.providers.map((cloud) => metered(cloud, { metrics, clock, controller }));
+    this.#options = { ...options, registry: new CloudRegistry(providers) };
     this.#creator = new ClaimCreator(options);
     this.#hazards = new ConsolidationHazards(options.clock);
     this.#nominations = nominationLimiter(options.clock);

@@ -23,6 +23,7 @@ interface Plan {
 export class FaultyTransport implements Transport {
   readonly #inner: Transport;
   readonly #plans: Plan[] = [];
+  #dead = false;
   readonly #onWrite: Set<(request: TransportRequest) => void> = new Set();
 
   constructor(inner: Transport) {
@@ -39,14 +40,21 @@ export class FaultyTransport implements Transport {
     });
   }
 
-  /** Calls back before each request that writes; what it throws becomes the request's fate. Returns the undo. */
+  /** Calls back before each request that writes, which does not happen if the callback cuts the line. Returns the undo. */
   beforeWrite(callback: (request: TransportRequest) => void): () => void {
     this.#onWrite.add(callback);
     return () => void this.#onWrite.delete(callback);
   }
 
+  /** The process on this side died: nothing goes through any more, and nobody hears why. */
+  cut(): void {
+    this.#dead = true;
+    void this.#inner.close();
+  }
+
   async request(request: TransportRequest): Promise<TransportResponse> {
     if (request.method !== 'GET') for (const callback of this.#onWrite) callback(request);
+    if (this.#dead) return new Promise(() => undefined);
     const fault = this.#take(request);
     if (fault === undefined) return this.#inner.request(request);
     if (fault === 'unreachable') throw new TransportError('refused', 'connection refused');
@@ -58,6 +66,7 @@ export class FaultyTransport implements Transport {
   }
 
   watch(request: TransportRequest): Promise<WatchStream | TransportResponse> {
+    if (this.#dead) return new Promise(() => undefined);
     return this.#inner.watch(request);
   }
 

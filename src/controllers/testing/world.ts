@@ -47,6 +47,16 @@ const ourKinds: readonly ResourceType<KubeObject>[] = [
   kwokNodeClassKind as ResourceType<KubeObject>,
 ];
 
+/** What stays when the autoscaler dies. */
+interface Foundations {
+  readonly clock: VirtualClock;
+  readonly random: SeededRandom;
+  /** The one with Nodes and Pods; and the one with NodePools, when it is another. */
+  readonly servers: readonly ApiServer[];
+  readonly embedded: EmbeddedCluster | undefined;
+  readonly cloud?: FakeCloud;
+}
+
 /** Starts a world: CRDs are there, a NodeClass `default` exists, the state is synced; no controller of ours runs yet. */
 export async function testWorld(options: TestWorldOptions = {}): Promise<TestWorld> {
   const world = await TestWorld.start(options);
@@ -73,20 +83,17 @@ export class TestWorld {
   readonly cloud: FakeCloud;
   readonly registry: CloudRegistry;
   readonly state: ClusterState;
-  readonly #servers: readonly ApiServer[];
-  readonly #embedded: EmbeddedCluster | undefined;
+  readonly #options: TestWorldOptions;
+  readonly #foundations: Foundations;
   readonly #stop = new AbortController();
   readonly #running: Promise<void>[] = [];
 
-  private constructor(
-    options: TestWorldOptions,
-    parts: { clock: VirtualClock; random: SeededRandom; servers: ApiServer[]; embedded: EmbeddedCluster | undefined },
-  ) {
-    const { clock, random, servers, embedded } = parts;
+  private constructor(options: TestWorldOptions, parts: Foundations) {
+    this.#options = options;
+    this.#foundations = parts;
+    const { clock, random, servers } = parts;
     this.clock = clock;
     this.random = random;
-    this.#servers = servers;
-    this.#embedded = embedded;
     this.settings = defaultSettings(coreSettings, options.settings);
     const { log, metrics } = this;
     const [one, other = one] = servers as [ApiServer, ApiServer?];
@@ -102,7 +109,7 @@ export class TestWorld {
     this.workload = directClient(one, clock);
     this.karpenter = directClient(other, clock);
     const clients = { karpenter: this.karpenter, workload: this.workload, clock };
-    this.cloud = new FakeCloud(clients);
+    this.cloud = parts.cloud ?? new FakeCloud(clients);
     this.registry = new CloudRegistry([this.cloud, ...(options.providers?.(clients) ?? [])]);
     this.state = new ClusterState({
       clusters: this.clusters,
@@ -118,7 +125,7 @@ export class TestWorld {
     const clock = new VirtualClock();
     const random = new SeededRandom(options.seed ?? 1);
     const embedded = options.live
-      ? await EmbeddedCluster.start({ clock, random, heartbeatMs: 0, baseNodes: [] })
+      ? await EmbeddedCluster.start({ clock, random, heartbeatMs: 0, baseNodes: [], crds: [] })
       : undefined;
     const servers = [embedded?.server ?? new ApiServer({ clock, random })];
     if (options.apart) servers.push(new ApiServer({ clock, random }));
@@ -268,7 +275,7 @@ export class TestWorld {
   }
 
   get #revision(): number {
-    return this.#servers.reduce((sum, server) => sum + server.store.revision, 0);
+    return this.#foundations.servers.reduce((sum, server) => sum + server.store.revision, 0);
   }
 
   /** Lets time pass, and everything in it happen. */
@@ -285,6 +292,19 @@ export class TestWorld {
     await this.settle();
   }
 
+  /**
+   * The autoscaler dies without a word, whatever it was doing, and a new one starts in its place: clusters and clouds are
+   * as they were, its memory is empty and no controller runs. This world is over; go on with the one it gives.
+   */
+  async restart(): Promise<TestWorld> {
+    for (const door of Object.values(this.doors)) door.cut();
+    this.#stop.abort(new Error('the process was killed'));
+    this.state.close();
+    const world = new TestWorld(this.#options, { ...this.#foundations, cloud: this.cloud });
+    await this.clock.until(() => world.state.hasRead);
+    return world;
+  }
+
   /** Ends everything. */
   async close(): Promise<void> {
     this.#stop.abort(new Error('the world ended'));
@@ -298,8 +318,9 @@ export class TestWorld {
     await running;
     for (const cluster of this.clusters.all) await cluster.close();
     await this.executor.close();
-    if (this.#embedded) await this.#embedded.close();
-    for (const server of this.#servers) await server.close();
+    const { embedded, servers } = this.#foundations;
+    if (embedded) await embedded.close();
+    for (const server of servers) await server.close();
   }
 
   #clientOf(object: KubeObject): KubeClient {

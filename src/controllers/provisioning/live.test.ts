@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// The whole way from a Deployment to running pods, on a cluster with scheduler, kubelets and workload controllers.
+import { describe, expect, test } from 'vitest';
+import { type Deployment, kinds } from '../../kube/kinds.ts';
+import { ControllerContext, nodeClaimControllers } from '../nodeclaim/index.ts';
+import { nodePoolControllers } from '../nodepool/index.ts';
+import { type TestWorld, type TestWorldOptions, testWorld } from '../testing/world.ts';
+import { registerProvisioning } from './controller.ts';
+
+async function begin(options: TestWorldOptions = {}): Promise<TestWorld> {
+  const world = await testWorld({ live: true, ...options });
+  runControllers(world);
+  await world.pool();
+  return world;
+}
+
+function runControllers(world: TestWorld): void {
+  const context = new ControllerContext(world);
+  registerProvisioning(world.manager, world);
+  world.run(...nodeClaimControllers(context), ...nodePoolControllers(context));
+}
+
+function deployment(replicas: number, cpu: string): Deployment {
+  const labels = { app: 'inflate' };
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'inflate', namespace: 'default' },
+    spec: {
+      replicas,
+      selector: { matchLabels: labels },
+      template: {
+        metadata: { labels },
+        spec: { containers: [{ name: 'inflate', image: 'pause', resources: { requests: { cpu } } }] },
+      },
+    },
+  };
+}
+
+/** Lets the world run until every replica is ready, or for ten minutes. */
+async function untilReady(world: TestWorld, replicas: number): Promise<void> {
+  const { pods } = world.state.sources;
+  const ready = (): number => pods.list().filter(({ status }) => status?.phase === 'Running').length;
+  await world.until(() => pods.list().length === replicas && ready() === replicas, 600_000);
+}
+
+/** Every machine has its NodeClaim and its Node, and nothing is left over. */
+async function expectNoLeaks(world: TestWorld): Promise<void> {
+  const claims = (await world.claims()).map(({ status }) => status?.providerID).toSorted();
+  expect((await world.nodes()).map(({ spec }) => spec?.providerID).toSorted()).toEqual(claims);
+  expect([...world.cloud.instances.keys()].toSorted()).toEqual(claims);
+}
+
+describe('a deployment', () => {
+  test.each([[false], [true]])('gets the nodes it needs (clusters apart: %s)', async (apart) => {
+    const world = await begin({ apart });
+    await world.apply(deployment(5, '3'));
+    await untilReady(world, 5);
+    await expectNoLeaks(world);
+    const nodes = await world.nodes();
+    expect(nodes.every(({ metadata }) => metadata.labels?.['karpenter.sh/initialized'] === 'true')).toBe(true);
+    expect(world.log.messages('error')).toEqual([]);
+    await world.close();
+  });
+
+  test('that grows gets more, and what is there is used first', async () => {
+    const world = await begin();
+    await world.apply(deployment(2, '3'));
+    await untilReady(world, 2);
+    const before = (await world.claims()).length;
+    await world.workload.resource(kinds.Deployment).updateScale('inflate', 8, { namespace: 'default' });
+    await untilReady(world, 8);
+    expect((await world.claims()).length).toBeGreaterThan(before);
+    await expectNoLeaks(world);
+    await world.close();
+  });
+});
+
+describe('killed at any write', () => {
+  /** Runs the story, dies at the nth write (before it or right after it) and starts again. Gives whether it came to dying. */
+  async function story(write: number, when: 'before' | 'after'): Promise<boolean> {
+    let world = await begin();
+    const { promise: died, resolve: die } = Promise.withResolvers<void>();
+    let [count, dead] = [0, false];
+    world.doors.karpenter.beforeWrite(({ path }) => {
+      if (path.includes('/events') || ++count !== write) return;
+      dead = true;
+      const kill = (): void => {
+        world.doors.karpenter.cut();
+        die();
+      };
+      if (when === 'before') kill();
+      else queueMicrotask(kill);
+    });
+    await world.apply(deployment(2, '3'));
+    const { pods } = world.state.sources;
+    const done = (): boolean => pods.list().length === 2 && pods.list().every((pod) => pod.status?.phase === 'Running');
+    await world.until(() => dead || done(), 600_000);
+    if (!dead) {
+      await world.close();
+      return false;
+    }
+    await died;
+    world = await world.restart();
+    runControllers(world);
+    await untilReady(world, 2);
+    await world.advance(300_000);
+    await expectNoLeaks(world);
+    expect((await world.claims()).length).toBeLessThanOrEqual(2);
+    await world.close();
+    return true;
+  }
+
+  test('it leaves no machine without a NodeClaim, none twice, and finishes the job', async () => {
+    let write = 0;
+    for (let died = true; died && write < 100; ) {
+      write++;
+      died = await story(write, 'before');
+      if (died) await story(write, 'after');
+    }
+    expect(write).toBeGreaterThan(5);
+    expect(write).toBeLessThan(100);
+  }, 120_000);
+});

@@ -111,7 +111,8 @@ class Reader {
       if (node) {
         const leaving = this.#leaving.get(node);
         if (leaving === undefined || !this.#moves.mayMove(pod)) {
-          if (!isTerminal(pod)) bound.push(this.#readBound(pod, node));
+          const read = isTerminal(pod) ? undefined : this.#readBound(pod, node);
+          if (read) bound.push(read);
           continue;
         }
         candidates.push(leaving === 'candidate' ? 1 : 0);
@@ -157,6 +158,16 @@ class Reader {
   }
 
   #readPod(pod: Pod, key: string): { shape: number; constraints: number } | undefined {
+    try {
+      return this.#readUsable(pod, key);
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error;
+      this.#reject(key, 'it does not have the shape of a pod', error.message);
+      return undefined;
+    }
+  }
+
+  #readUsable(pod: Pod, key: string): { shape: number; constraints: number } | undefined {
     let volumes = noAlternatives;
     if (pod.spec.volumes) {
       const problem = this.#volumes.problemOf(pod);
@@ -191,7 +202,17 @@ class Reader {
     return { shape, constraints };
   }
 
-  #readBound(pod: Pod, node: string): BoundPod {
+  #readBound(pod: Pod, node: string): BoundPod | undefined {
+    try {
+      return this.#readUsableBound(pod, node);
+    } catch (error) {
+      // What runs already is not ours to refuse; what cannot be read cannot be counted.
+      if (error instanceof TypeError) return undefined;
+      throw error;
+    }
+  }
+
+  #readUsableBound(pod: Pod, node: string): BoundPod {
     const shape = this.#shapeOf(pod, true);
     const repels = pod.spec.affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution !== undefined;
     if (pod.spec.volumes) {

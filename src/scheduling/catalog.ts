@@ -164,6 +164,11 @@ export class Catalog {
     return this.#keys;
   }
 
+  /** What a row has free, exactly. */
+  freeOf(row: number): ReadonlyMap<string, bigint> {
+    return this.#variants[row]!.free;
+  }
+
   offeringsOf(row: number): readonly CatalogOffering[] {
     return this.#variants[row]!.offerings;
   }

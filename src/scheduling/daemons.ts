@@ -66,7 +66,7 @@ function newestPods(problem: Problem): Map<string, Pod> {
     problem.daemonSets?.map(({ metadata }: DaemonSet) => `${metadata.namespace ?? 'default'}/${metadata.name}`),
   );
   for (const pod of problem.pods) {
-    const owner = pod.metadata.ownerReferences?.find(({ kind }) => kind === 'DaemonSet');
+    const owner = pod?.metadata?.ownerReferences?.find(({ kind }) => kind === 'DaemonSet');
     if (!owner) continue;
     const key = `${pod.metadata.namespace ?? 'default'}/${owner.name}`;
     if (!known.has(key)) continue;

@@ -158,8 +158,7 @@ function tooLarge(world: World, { catalog, nodePool }: Template, view: View, sha
   const name = names[best!.worst]!;
   const asked = amounts.get(name) ?? 0n;
   const type = catalog.types[catalog.typeOf[best!.row]!]!.name;
-  const free =
-    world.axis.amounts(catalog.free.slice(best!.row * catalog.width, (best!.row + 1) * catalog.width)).get(name) ?? 0n;
+  const free = catalog.freeOf(best!.row).get(name) ?? 0n;
   const typo =
     name === 'cpu' && asked >= 1_000_000n * 1_000_000_000n
       ? ` (${Number(asked / 1_000_000_000n)} CPUs: was "m" for milli meant?)`

@@ -167,7 +167,7 @@ function nearestMiss(
     );
   const best = rows.reduce<number | undefined>((a, b) => (a === undefined || lack(b) < lack(a) ? b : a), undefined);
   if (best === undefined) return undefined;
-  const free = world.axis.amounts(catalog.free.slice(best * catalog.width, (best + 1) * catalog.width));
+  const free = catalog.freeOf(best);
   const lacks = world.axis.names
     .filter((_, r) => catalog.free[best * catalog.width + r]! < request[r]!)
     .map((resource) => ({

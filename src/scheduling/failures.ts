@@ -75,7 +75,8 @@ export function bestObstacles(world: World, limits: Limits, podClass: PodClass, 
     let best: Obstacle | undefined;
     for (let form: PodClass | null = podClass; form; form = world.classes.relaxed(form)) {
       const obstacle = obstacleIn(world, limits, template, form, shape);
-      if (!best || rank(obstacle) > rank(best)) best = obstacle;
+      // Of equals the weaker form speaks: it is what is left of the pod's wishes.
+      if (!best || rank(obstacle) >= rank(best)) best = obstacle;
     }
     return best!;
   });

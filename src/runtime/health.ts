@@ -2,6 +2,8 @@
 // The small HTTP servers of an operator: probes for the kubelet, metrics for Prometheus, and profiles on request.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { pipeline } from 'node:stream/promises';
+import { settle } from '../base/clock.ts';
 import { KarpenterError, messageOf } from '../base/errors.ts';
 import type { Logger } from './logging.ts';
 import type { Metrics } from './metrics.ts';
@@ -108,12 +110,13 @@ export class PortError extends KarpenterError {
   }
 }
 
+const plainHeaders = { 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' } as const;
+
 export function sendText(response: ServerResponse, status: number, body: string, type = 'text/plain'): void {
   response.writeHead(status, {
     'content-type': type.includes('charset') ? type : `${type}; charset=utf-8`,
     'content-length': Buffer.byteLength(body),
-    'x-content-type-options': 'nosniff',
-    'cache-control': 'no-store',
+    ...plainHeaders,
   });
   response.end(body);
 }
@@ -159,7 +162,20 @@ function renderChecks(
 export function metricsRoute(metrics: Metrics): Route {
   return async (_request, url, response) => {
     if (url.pathname !== '/metrics') return false;
-    sendText(response, 200, await metrics.render(), metrics.contentType);
+    response.writeHead(200, { ...plainHeaders, 'content-type': metrics.contentType });
+    try {
+      // A scrape may be larger than what should be in memory at once, and others want their turn meanwhile.
+      await pipeline(withBreaks(metrics.chunks()), response);
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error;
+    }
     return true;
   };
+}
+
+async function* withBreaks(chunks: AsyncIterable<string>): AsyncGenerator<string, void, undefined> {
+  for await (const chunk of chunks) {
+    yield chunk;
+    await settle();
+  }
 }

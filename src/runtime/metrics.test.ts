@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, test } from 'vitest';
+import { labelText } from './collected-gauge.ts';
 import {
   counter,
   durationBuckets,
@@ -158,4 +159,50 @@ test('the build tells what runs', async () => {
   expect(await metrics.render()).toContain(
     'karpenter_build_info{version="0.1.0",goversion="v24",goarch="amd64",commit="abc"} 1',
   );
+});
+
+describe('a collected gauge', () => {
+  const zones = gauge({ name: 'zones', help: 'Zones.', labels: ['zone'] });
+
+  test('is read anew at each scrape', async () => {
+    const metrics = new Metrics();
+    const counts = new Map([['a', 1]]);
+    metrics.collect(zones, () => [...counts].map(([zone, value]) => ({ labels: labelText({ zone }), value })));
+    expect(await metrics.render()).toContain('# HELP zones Zones.\n# TYPE zones gauge\nzones{zone="a"} 1\n');
+    counts.delete('a');
+    expect(await metrics.render()).not.toContain('zones');
+    counts.set('"b"\n', Number.POSITIVE_INFINITY);
+    expect(await metrics.render()).toContain('zones{zone="\\"b\\"\\n"} +Inf\n');
+    expect(await metrics.value('zones', { zone: '"b"\n' })).toBe(Number.POSITIVE_INFINITY);
+  });
+
+  test('takes its series from all who know some, until they go', async () => {
+    const metrics = new Metrics();
+    const undo = metrics.collect(zones, () => [{ labels: 'zone="a"', value: 1 }]);
+    metrics.collect(zones, () => [{ labels: 'zone="b"', value: 2 }]);
+    expect(await metrics.value('zones', { zone: 'a' })).toBe(1);
+    expect(await metrics.value('zones', { zone: 'b' })).toBe(2);
+    undo();
+    expect(await metrics.value('zones', { zone: 'a' })).toBeUndefined();
+  });
+
+  test('comes in pieces when it is large', async () => {
+    const metrics = new Metrics();
+    metrics.collect(zones, function* () {
+      for (let i = 0; i < 10_000; i++) yield { labels: labelText({ zone: `zone-${i}` }), value: i };
+    });
+    const chunks: string[] = [];
+    for await (const chunk of metrics.chunks()) chunks.push(chunk);
+    expect(chunks.length).toBeGreaterThan(3);
+    expect(chunks.join('')).toBe(await metrics.render());
+    expect(chunks.join('').match(/^zones\{/gm)).toHaveLength(10_000);
+  });
+
+  test('cannot also be a kept one', () => {
+    const metrics = new Metrics();
+    metrics.collect(zones, () => []);
+    expect(() => metrics.gauge(zones)).toThrow('declared twice');
+    metrics.gauge(pods);
+    expect(() => metrics.collect(pods, () => [])).toThrow('declared twice');
+  });
 });

@@ -11,6 +11,7 @@ import {
 } from 'prom-client';
 import { KarpenterError } from '../base/errors.ts';
 import { compareStrings } from '../base/order.ts';
+import { CollectedGauge, type Collector } from './collected-gauge.ts';
 
 export type MetricType = 'counter' | 'gauge' | 'histogram' | 'summary';
 export type Stability = 'stable' | 'beta' | 'alpha' | 'deprecated';
@@ -108,6 +109,7 @@ interface Entry {
 export class Metrics {
   readonly #registry = new Registry();
   readonly #entries = new Map<string, Entry>();
+  readonly #collected = new Map<string, CollectedGauge>();
   readonly #beforeScrape = new Set<() => void>();
 
   counter<L extends string>(declaration: MetricDeclaration<'counter', L>): Counter<L> {
@@ -118,6 +120,7 @@ export class Metrics {
   }
 
   gauge<L extends string>(declaration: MetricDeclaration<'gauge', L>): Gauge<L> {
+    if (this.#collected.has(declaration.name)) throw new MetricConflictError(declaration.name);
     return this.#once(declaration, () => {
       const metric = new PromGauge({ ...this.#common(declaration) });
       return {
@@ -151,6 +154,19 @@ export class Metrics {
     );
   }
 
+  /** A gauge whose series `collector` gives at each scrape; several may give parts of it. Returns the undo. */
+  collect<L extends string>(declaration: MetricDeclaration<'gauge', L>, collector: Collector): () => void {
+    const { name } = declaration;
+    const taken = this.#entries.has(name) && !this.#collected.has(name);
+    if (taken) throw new MetricConflictError(name);
+    const collected = this.#once(declaration, () => {
+      const made = new CollectedGauge(declaration);
+      this.#collected.set(name, made);
+      return made;
+    });
+    return collected.add(collector);
+  }
+
   /** Calls `refresh` before each scrape: for values that are cheaper to look up than to keep. Returns the undo. */
   onScrape(refresh: () => void): () => void {
     this.#beforeScrape.add(refresh);
@@ -168,13 +184,23 @@ export class Metrics {
 
   /** Everything, in Prometheus' text format. */
   async render(): Promise<string> {
+    let text = '';
+    for await (const chunk of this.chunks()) text += chunk;
+    return text;
+  }
+
+  /** The same in pieces, made as they are asked for: the whole may be larger than what should be in memory at once. */
+  async *chunks(): AsyncGenerator<string, void, undefined> {
     for (const refresh of this.#beforeScrape) refresh();
-    return this.#registry.metrics();
+    yield (await this.#registry.metrics()).replace(/\n*$/, '\n\n');
+    for (const collected of this.#collected.values()) yield* collected.chunks();
   }
 
   /** The value of one series (of a histogram or summary: how many observations), or undefined. For tests and insight. */
   async value(name: string, labels: Readonly<Record<string, string>> = {}): Promise<number | undefined> {
     for (const refresh of this.#beforeScrape) refresh();
+    const collected = this.#collected.get(name);
+    if (collected) return collected.value(labels);
     const metric = await this.#registry.getSingleMetric(name)?.get();
     const wanted = Object.entries(labels);
     const found = metric?.values.find((sample) => {

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// `karpenter up`: a cluster in this process, and a kubeconfig to drive it with.
+// `karpenter up`: a cluster in this process, the autoscaler in it, and a kubeconfig to drive it with.
 import { accessSync, chmodSync, constants, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import type { Clock } from '../base/clock.ts';
 import { KarpenterError, messageOf } from '../base/errors.ts';
+import type { Random } from '../base/random.ts';
+import type { EmbeddedCluster } from '../embedded/cluster.ts';
 
 interface UpOptions {
   readonly port: number;
   readonly kubeconfigOut: string;
   readonly output: 'text' | 'json';
+  readonly clusterOnly?: boolean;
 }
 
 const defaultPort = 6443;
@@ -21,10 +24,11 @@ const sameStopMs = 1000;
 export function registerUp(program: Command): void {
   program
     .command('up')
-    .description('start a Kubernetes cluster in this process and write a kubeconfig for it')
+    .description('start a Kubernetes cluster with the autoscaler in this process and write a kubeconfig for it')
     .option('--port <port>', 'port of the API server on loopback; 0 takes any free one', parsePort, defaultPort)
     .option('--kubeconfig-out <path>', 'where to write the kubeconfig', './karpenter.kubeconfig')
     .option('-o, --output <format>', 'how to say that it is ready: text or json', parseOutput, 'text')
+    .option('--cluster-only', 'leave out the autoscaler: pods that do not fit keep waiting')
     .action(up);
 }
 
@@ -43,7 +47,7 @@ async function up(options: UpOptions): Promise<void> {
   const path = resolve(options.kubeconfigOut);
   checkWritable(path);
   // Loaded here, so that help and usage errors do not wait for it.
-  const [{ EmbeddedCluster }, { RealClock }, { SystemRandom }] = await Promise.all([
+  const [embedded, { RealClock }, { SystemRandom }] = await Promise.all([
     import('../embedded/cluster.ts'),
     import('../base/clock.ts'),
     import('../base/random.ts'),
@@ -52,29 +56,55 @@ async function up(options: UpOptions): Promise<void> {
   // From here on: whoever reads that it is ready may stop it in the same moment.
   const stopped = stopSignal(clock);
   const progress = clock.after(progressAfterMs, () => console.error('still starting …'));
-  let cluster: Awaited<ReturnType<typeof EmbeddedCluster.start>>;
+  let started: Started;
   try {
-    cluster = await EmbeddedCluster.start({
-      clock,
-      random: new SystemRandom(),
-      log: stderrLog,
-      port: options.port,
-    });
+    started = await start(embedded.EmbeddedCluster, { clock, random: new SystemRandom(), options });
   } catch (error) {
     throw explainStart(error, options.port);
   } finally {
     progress.cancel();
   }
+  const { cluster, close } = started;
   try {
     writeKubeconfig(path, cluster.kubeconfig());
   } catch (error) {
-    await cluster.close();
+    await close();
     throw error;
   }
-  console.log(options.output === 'json' ? readiness(cluster.url!, path) : welcome(cluster.url!, options.kubeconfigOut));
+  const text = welcome(cluster.url!, options.kubeconfigOut, !options.clusterOnly);
+  console.log(options.output === 'json' ? readiness(cluster.url!, path) : text);
   await stopped;
   if (options.output === 'text') console.log('\nstopping');
-  await cluster.close();
+  await close();
+}
+
+interface Started {
+  readonly cluster: EmbeddedCluster;
+  readonly close: () => Promise<void>;
+}
+
+/** The cluster, and unless it is not wanted the autoscaler in it. */
+async function start(
+  cluster: typeof EmbeddedCluster,
+  { clock, random, options }: { clock: Clock; random: Random; options: UpOptions },
+): Promise<Started> {
+  const common = { clock, random, log: stderrLog, port: options.port };
+  if (options.clusterOnly) {
+    const plain = await cluster.start(common);
+    return { cluster: plain, close: () => plain.close() };
+  }
+  const { ControllerLog, startEmbeddedAutoscaler } = await import('./embedded-autoscaler.ts');
+  const log = new ControllerLog();
+  const running = await cluster.start({ ...common, logs: (pod, container) => log.of(pod, container) });
+  const onFailure = (error: unknown): void => stderrLog.error('the autoscaler ended', { error: messageOf(error) });
+  const autoscaler = await startEmbeddedAutoscaler({ cluster: running, clock, random, log, onFailure });
+  return {
+    cluster: running,
+    close: async () => {
+      await autoscaler.stop();
+      await running.close();
+    },
+  };
 }
 
 /** Fails early, before a cluster is started for nothing; never replaces a file that we did not write. */
@@ -118,17 +148,23 @@ function readiness(server: string, kubeconfig: string): string {
   return JSON.stringify({ ready: true, server, kubeconfig, pid: process.pid });
 }
 
-function welcome(server: string, kubeconfig: string): string {
-  return `A Kubernetes cluster is ready at ${server}, with two nodes of 2 CPUs.
+function welcome(server: string, kubeconfig: string, autoscales: boolean): string {
+  const beginning = `A Kubernetes cluster is ready at ${server}, with two nodes of 2 CPUs.
 
   export KUBECONFIG=${kubeconfig}
   kubectl get nodes
-  kubectl create deployment web --image=nginx --replicas=3
+`;
+  const scaling = `  kubectl create deployment web --image=nginx --replicas=200
+  kubectl get nodeclaims,nodes --watch                          # machines come as pods need them
+  kubectl logs -n kube-system karpenter -c controller           # and why
+  kubectl delete deployment web                                 # and go again
+`;
+  const plain = `  kubectl create deployment web --image=nginx --replicas=3
   kubectl get pods -o wide --watch
-  kubectl get crds                  # NodePools, NodeClaims and the rest of Karpenter's API
-
+`;
+  return `${beginning}${autoscales ? scaling : plain}
 No kubectl yet? https://kubernetes.io/docs/tasks/tools/ or \`brew install kubectl\`, \`snap install kubectl --classic\`.
-Nodes and pods are simulated; the API is real. Ctrl-C stops it, and everything in it is gone.`;
+Machines and pods are simulated; the API is real. Ctrl-C stops it, and everything in it is gone.`;
 }
 
 /**

@@ -5,9 +5,9 @@ import type { Executor } from '../runtime/executor.ts';
 import type { Runnable } from '../runtime/manager.ts';
 import type { Settings } from '../runtime/settings.ts';
 import { ClusterState } from '../state/cluster-state.ts';
-import { EvictionQueue } from './node/eviction/queue.ts';
+import { disruptionControllers } from './disruption/index.ts';
 import { nodeHydrationController } from './node/hydration/controller.ts';
-import { NodeTermination } from './node/termination/controller.ts';
+import { terminationControllers } from './node/termination/index.ts';
 import { ControllerContext, type ControllerContextOptions, nodeClaimControllers } from './nodeclaim/index.ts';
 import { nodePoolControllers } from './nodepool/index.ts';
 import { registerProvisioning } from './provisioning/controller.ts';
@@ -23,14 +23,17 @@ export function registerControllers(
   manager: { add(runnable: Runnable): unknown },
   options: ControllersOptions,
 ): { readonly state: ClusterState } {
-  const { clusters, registry, clock, log, settings } = options;
+  const { clusters, registry, clock, log, random, settings } = options;
   const state = new ClusterState({ clusters, registry, clock, log, batchMaxDurationMs: settings.batchMaxDuration });
   const context = new ControllerContext({ ...options, state });
   registerProvisioning(manager, { ...options, state });
-  for (const controller of [...nodeClaimControllers(context), ...nodePoolControllers(context)]) manager.add(controller);
-  manager.add(nodeHydrationController(context));
-  const evictions = new EvictionQueue({ context });
-  evictions.register(manager);
-  new NodeTermination({ context, evictions }).register(manager);
+  const controllers = [
+    ...nodeClaimControllers(context),
+    ...nodePoolControllers(context),
+    nodeHydrationController(context),
+    ...terminationControllers(context),
+    ...disruptionControllers(context, { random }),
+  ];
+  for (const controller of controllers) manager.add(controller);
   return { state };
 }

@@ -39,7 +39,9 @@ export class RunningProgram {
   async until<T>(ready: () => T | undefined | false | Promise<T | undefined | false>, timeoutMs = 60_000): Promise<T> {
     const deadline = performance.now() + timeoutMs;
     for (;;) {
-      const value = await Promise.resolve().then(ready).catch(() => undefined);
+      const value = await Promise.resolve()
+        .then(ready)
+        .catch(() => undefined);
       if (value !== undefined && value !== false) return value;
       if (this.#child.exitCode !== null || performance.now() > deadline) {
         const why =

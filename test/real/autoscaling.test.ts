@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// The main job as a newcomer sees it: `karpenter up`, the real kubectl, pods that need machines, machines that go again.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { tool } from '../../hack/tools/tools.ts';
+import { execute, RunningProgram } from './processes.ts';
+
+let folder: string;
+let up: RunningProgram;
+let path: string;
+let env: NodeJS.ProcessEnv;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'karpenter-autoscaling-'));
+  const kubeconfig = join(folder, 'config');
+  path = await tool('kubectl');
+  env = { ...process.env, KUBECONFIG: kubeconfig, HOME: folder };
+  up = new RunningProgram('karpenter up', 'node', [
+    'bin/karpenter.js',
+    'up',
+    '--port',
+    '0',
+    '--kubeconfig-out',
+    kubeconfig,
+  ]);
+  await up.until(async () => (await execute(path, ['get', '--raw', '/readyz'], { env })).code === 0, 30_000);
+});
+
+afterAll(async () => {
+  expect(await up?.stop(), up?.output).toBe(0);
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function kubectl(line: string): Promise<string> {
+  const done = await execute(path, line.split(' '), { env });
+  expect(done.code, `kubectl ${line}\n${done.stdout}${done.stderr}`).toBe(0);
+  return done.stdout;
+}
+
+const count = async (what: string): Promise<number> =>
+  (await kubectl(`get ${what} -o name`)).split('\n').filter(Boolean).length;
+
+test('two hundred replicas get the machines they need, and the machines go with them', async () => {
+  expect(await kubectl('get nodepool kwok -o jsonpath={.metadata.name}')).toBe('kwok');
+  await kubectl('create deployment nginx --replicas=200 --image=nginx');
+  await kubectl('rollout status deployment/nginx --timeout=60s');
+  const claims = await count('nodeclaims');
+  expect(claims).toBeGreaterThan(0);
+  expect(await count('nodes')).toBe(2 + claims);
+  await kubectl('wait --for=condition=Ready nodeclaim --all --timeout=20s');
+  expect(await kubectl('get nodeclaims')).toMatch(
+    /TYPE\s+CAPACITY\s+ZONE\s+NODE\s+READY[^\n]*\n\S+\s+\S+-linux\s+spot\s+test-zone-/,
+  );
+  const log = await kubectl('logs -n kube-system -l app.kubernetes.io/name=karpenter -c controller --tail=-1');
+  for (const message of [
+    'found provisionable pod(s)',
+    'created nodeclaim',
+    'launched nodeclaim',
+    'initialized nodeclaim',
+  ]) {
+    expect(log).toContain(`"message":"${message}"`);
+  }
+  await kubectl('delete deployment nginx');
+  await up.until(async () => (await count('nodeclaims')) === 0, 90_000);
+  expect(await count('nodes')).toBe(2);
+});
+
+test('a machine that is deleted by hand drains, and its pods find another', async () => {
+  await kubectl('create deployment inflate --image=pause --replicas=0');
+  await kubectl('set resources deployment inflate --requests=cpu=1');
+  await kubectl('scale deployment inflate --replicas=6');
+  await kubectl('rollout status deployment/inflate --timeout=60s');
+  const [first] = (await kubectl('get nodeclaims -o name')).trim().split('\n');
+  await kubectl(`delete ${first} --timeout=60s`);
+  await kubectl('rollout status deployment/inflate --timeout=60s');
+  expect(await count('nodeclaims')).toBeGreaterThan(0);
+  await kubectl('delete deployment inflate');
+});

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { deepFreeze } from '../../base/freeze.ts';
 import { SeededRandom } from '../../base/random.ts';
-import type { Problem } from '../problem.ts';
+import type { Problem, SolveResult } from '../problem.ts';
 import { solve } from '../solve.ts';
 import { arbitrary } from './chooser.ts';
 import { generateProblem } from './generate.ts';
@@ -57,12 +57,14 @@ describe('a random problem', () => {
     );
   }, 600_000);
 
-  test('gets the same bytes whatever the order of the keys in its objects', () => {
+  test('gets the same answer whatever the order of the keys in its objects', () => {
     const random = new SeededRandom(7);
-    for (let seed = 1; seed <= Math.ceil(problems / 10); seed++) {
+    // How many classes it took to get there may differ: that is work, not an answer.
+    const answer = ({ stats: { podClasses: _c, podShapes: _s, ...stats }, ...rest }: SolveResult) =>
+      JSON.stringify({ ...rest, stats });
+    for (let seed = 1; seed <= Math.ceil(problems / 5); seed++) {
       const problem = generateProblem(new SeededRandom(seed));
-      const plain = JSON.stringify(solve(problem));
-      expect(JSON.stringify(solve(shuffledKeys(problem, random))), `seed ${seed}`).toBe(plain);
+      expect(answer(solve(shuffledKeys(problem, random))), `seed ${seed}`).toBe(answer(solve(problem)));
     }
   }, 600_000);
 

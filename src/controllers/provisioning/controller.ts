@@ -3,11 +3,12 @@
 import { singleton } from '../../runtime/controller.ts';
 import type { Logger } from '../../runtime/logging.ts';
 import type { Runnable } from '../../runtime/manager.ts';
+import { DefaultSpread } from '../../state/default-spread.ts';
 import { Batcher } from './batcher.ts';
 import { Provisioner, type ProvisionerOptions } from './provisioner.ts';
 import { nodeTrigger, podTrigger } from './triggers.ts';
 
-export interface ProvisioningOptions extends Omit<ProvisionerOptions, 'batcher'> {
+export interface ProvisioningOptions extends Omit<ProvisionerOptions, 'batcher' | 'defaultSpread'> {
   readonly log: Logger;
 }
 
@@ -24,7 +25,9 @@ export function registerProvisioning(
 ): Provisioning {
   const { clock, log, metrics, random, state, settings } = options;
   const batcher = new Batcher({ clock, idleMs: settings.batchIdleDuration, maxMs: settings.batchMaxDuration });
-  const provisioner = new Provisioner({ ...options, batcher });
+  const { defaultConstraints } = settings.schedulerConfig.podTopologySpread;
+  const defaultSpread = DefaultSpread.of(options.clusters.workload, defaultConstraints);
+  const provisioner = new Provisioner({ ...options, batcher, ...(defaultSpread ? { defaultSpread } : {}) });
   const triggers = { state, batcher, clock, log, metrics };
   manager.add(podTrigger(triggers));
   manager.add(nodeTrigger(triggers));

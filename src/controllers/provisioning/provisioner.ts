@@ -17,7 +17,9 @@ import { ChangeMonitor, formatList, type Logger, objectField } from '../../runti
 import type { Metrics } from '../../runtime/metrics.ts';
 import type { Settings } from '../../runtime/settings.ts';
 import type { Problem, SolveResult } from '../../scheduling/problem.ts';
+import { VolumeIndex } from '../../scheduling/volumes.ts';
 import type { ClusterState } from '../../state/cluster-state.ts';
+import type { DefaultSpread } from '../../state/default-spread.ts';
 import { PdbLimits } from '../../state/pdb-limits.ts';
 import { type PoolCatalog, readPoolCatalog } from '../../state/pool-catalog.ts';
 import { snapshotProblem } from '../../state/snapshot.ts';
@@ -25,6 +27,7 @@ import { nominationLimiter } from '../events.ts';
 import type { Batcher } from './batcher.ts';
 import { ConsolidationHazards } from './consolidation-hazards.ts';
 import { ClaimCreator, type CreateOutcome } from './create-claims.ts';
+import { countByZone, zonesOf } from './effective-zone.ts';
 import { failedScheduling, noCompatibleInstanceTypes, nominated } from './events.ts';
 import { provisioningMetrics } from './metrics.ts';
 import { solveTask } from './solve-task.ts';
@@ -40,6 +43,8 @@ export interface ProvisionerOptions {
   readonly metrics: Metrics;
   readonly settings: Settings;
   readonly batcher: Batcher;
+  /** Spread constraints for pods that bring none; none unless told. */
+  readonly defaultSpread?: DefaultSpread;
   /** A pass ends with what it has after this long; a minute unless told. */
   readonly passTimeoutMs?: number;
 }
@@ -84,7 +89,7 @@ export class Provisioner {
     const { batcher, state } = this.#options;
     this.#due ||= await batcher.wait(stopping);
     if (stopping.aborted || !this.#due) return { requeueAfterMs: 0 };
-    if (!state.isSynced()) {
+    if (!state.isSynced() || this.#options.defaultSpread?.hasRead === false) {
       log.debug('waiting on cluster sync', { unlaunched: state.unlaunchedClaims.size });
       return { requeueAfterMs: unsyncedRetryMs };
     }
@@ -96,7 +101,7 @@ export class Provisioner {
 
   /** Plans for all pods that wait or will have to move; undefined when there are none. Changes nothing but memory and metrics. */
   async schedule(signal: AbortSignal, log: Logger): Promise<Pass | undefined> {
-    const { state, registry, clock, metrics, random } = this.#options;
+    const { state, registry, clock, metrics, random, defaultSpread: defaults } = this.#options;
     const started = clock.monotonic();
     if (state.pendingCount === 0 && !this.#hasPodsToMove()) {
       metrics.gauge(provisioningMetrics.ignoredPods).set({}, 0);
@@ -105,22 +110,16 @@ export class Provisioner {
     }
     const catalog = await this.#readCatalog(signal, log);
     // From here to the solver nothing is awaited: the problem is one state of the cluster.
-    const { sources } = state;
-    const pods = validatePods(
-      state.pendingPods(),
-      registry.providers.map((provider) => provider.labels),
-      {
-        persistentVolumeClaims: sources.persistentVolumeClaims.list(),
-        persistentVolumes: sources.persistentVolumes.list(),
-        storageClasses: sources.storageClasses.list(),
-      },
-    );
+    const volumes = volumeIndex(state);
+    const clouds = registry.providers.map((provider) => provider.labels);
+    const pods = validatePods(state.pendingPods(), clouds, volumes);
+    this.#recordZones(pods.valid, catalog, volumes);
     this.#recordIgnored(pods, log);
     const problem = snapshotProblem(state, {
       catalog,
       registry,
       now: clock.now(),
-      pending: pods.valid,
+      pending: defaults ? defaults.applyTo(pods.valid) : pods.valid,
       settings: this.#solveSettings(),
     });
     if (this.#options.settings.preferencePolicy === 'Respect') this.#hazards.tell(pods.valid, log);
@@ -198,6 +197,13 @@ export class Provisioner {
     if (getCondition(pool, readyCondition)?.status === 'True') return true;
     log.debug('ignoring nodepool, not ready', objectField(pool, 'NodePool'));
     return false;
+  }
+
+  #recordZones(pods: readonly Pod[], catalog: PoolCatalog, volumes: VolumeIndex): void {
+    const counts = countByZone(pods, zonesOf(catalog), volumes);
+    const pending = this.#options.metrics.gauge(provisioningMetrics.pendingByZone);
+    pending.clear();
+    for (const [zone, count] of counts) pending.set({ controller, zone }, count);
   }
 
   #recordIgnored({ ignored }: ValidatedPods, log: Logger): void {
@@ -311,6 +317,17 @@ export class Provisioner {
       clusters.workload.events.publish(nominated(pod, { nodeClaim: name }, this.#nominations));
     }
   }
+}
+
+function volumeIndex({ sources }: ClusterState): VolumeIndex {
+  return new VolumeIndex({
+    nodePools: [],
+    instanceTypes: {},
+    pods: [],
+    persistentVolumeClaims: sources.persistentVolumeClaims.list(),
+    persistentVolumes: sources.persistentVolumes.list(),
+    storageClasses: sources.storageClasses.list(),
+  });
 }
 
 type PodFinder = (key: string) => Pod | undefined;

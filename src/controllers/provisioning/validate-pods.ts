@@ -4,8 +4,7 @@
 import { type LabelSet, labels } from '../../api/labels.ts';
 import type { Pod } from '../../kube/kinds.ts';
 import { constraintsOf, nodeSelectionProblem } from '../../scheduling/constraints.ts';
-import type { Problem } from '../../scheduling/problem.ts';
-import { VolumeIndex } from '../../scheduling/volumes.ts';
+import type { VolumeIndex } from '../../scheduling/volumes.ts';
 
 export interface IgnoredPod {
   readonly pod: Pod;
@@ -21,21 +20,20 @@ export interface ValidatedPods {
 
 /**
  * Sorts pods. `labelSets` are those of the clouds that could serve: a selection that one of them accepts is fine. `volumes`
- * are the storage objects of the problem.
+ * know the storage objects.
  */
 export function validatePods(
   pods: Iterable<Pod>,
   labelSets: readonly LabelSet[],
-  volumes: Pick<Problem, 'persistentVolumeClaims' | 'persistentVolumes' | 'storageClasses'>,
+  volumes: Pick<VolumeIndex, 'problemOf'>,
 ): ValidatedPods {
-  const index = new VolumeIndex({ ...volumes, nodePools: [], instanceTypes: {}, pods: [] });
   const valid: Pod[] = [];
   const ignored: IgnoredPod[] = [];
   for (const pod of pods) {
     const byChoice = refusesPools(pod);
     const reason = byChoice
       ? `the pod asks for a node without ${labels.nodePool}`
-      : (selectionProblem(pod, labelSets) ?? index.problemOf(pod));
+      : (selectionProblem(pod, labelSets) ?? volumes.problemOf(pod));
     if (reason === undefined) valid.push(pod);
     else ignored.push({ pod, reason, byChoice });
   }

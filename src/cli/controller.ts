@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // `karpenter controller`: the autoscaler on a real cluster, with upstream's flags and environment variables.
 import { readFileSync } from 'node:fs';
-import { homedir, hostname } from 'node:os';
+import { hostname } from 'node:os';
 import type { Command } from 'commander';
 import { nodeClaimKind } from '../api/node-claim.ts';
 import { nodePoolKind } from '../api/node-pool.ts';
 import { type Clock, RealClock } from '../base/clock.ts';
 import { SystemRandom } from '../base/random.ts';
 import { KubeClient } from '../kube/client.ts';
-import { machineIo } from '../kube/credential-io.ts';
-import { findConnection } from '../kube/kubeconfig.ts';
-import type { Transport } from '../kube/transport.ts';
 import { parseSettings, renderSettingsHelp } from '../runtime/settings.ts';
+import { connect } from './connect.ts';
 import { type ProgramSettings, programSettings } from './program-settings.ts';
 import { version } from './version.ts';
 
@@ -43,14 +41,21 @@ async function controller(args: readonly string[]): Promise<void> {
 }
 
 async function run(settings: ProgramSettings, warnings: readonly string[]): Promise<void> {
-  const [{ Cluster, Clusters }, { Metrics, recordBuildInfo }, { runAutoscaler }, { stopOnSignals }, leader] =
-    await Promise.all([
-      import('../runtime/clusters.ts'),
-      import('../runtime/metrics.ts'),
-      import('./autoscaler.ts'),
-      import('../runtime/signals.ts'),
-      import('../runtime/leader.ts'),
-    ]);
+  const [
+    { Cluster, Clusters },
+    { Metrics, recordBuildInfo },
+    { runAutoscaler },
+    { stopOnSignals },
+    leader,
+    { slimTransforms },
+  ] = await Promise.all([
+    import('../runtime/clusters.ts'),
+    import('../runtime/metrics.ts'),
+    import('./autoscaler.ts'),
+    import('../runtime/signals.ts'),
+    import('../runtime/leader.ts'),
+    import('../state/slim.ts'),
+  ]);
   const clock = new RealClock();
   const random = new SystemRandom();
   const log = await loggerFor(settings, clock);
@@ -61,7 +66,15 @@ async function run(settings: ProgramSettings, warnings: readonly string[]): Prom
 
   const transport = await connect(settings.kubeconfig, clock);
   const apart = settings.workloadKubeconfig ? await connect(settings.workloadKubeconfig, clock) : undefined;
-  const common = { clock, random, log, metrics, qps: settings.kubeClientQps, burst: settings.kubeClientBurst };
+  const common = {
+    clock,
+    random,
+    log,
+    metrics,
+    qps: settings.kubeClientQps,
+    burst: settings.kubeClientBurst,
+    transforms: slimTransforms(),
+  };
   const karpenter = new Cluster({ ...common, name: 'karpenter', transport });
   const workload = apart ? new Cluster({ ...common, name: 'workload', transport: apart }) : karpenter;
 
@@ -95,18 +108,6 @@ async function run(settings: ProgramSettings, warnings: readonly string[]): Prom
     },
     signal,
   );
-}
-
-async function connect(path: string, clock: Clock): Promise<Transport> {
-  const { HttpTransport } = await import('../kube/http-transport.ts');
-  const connection = findConnection({
-    ...(path ? { path } : {}),
-    env: process.env,
-    homeDirectory: homedir(),
-    io: machineIo(process.env, process.stdin.isTTY),
-    clock,
-  });
-  return new HttpTransport({ ...connection, userAgent: `karpenter/${version}` });
 }
 
 async function loggerFor(settings: ProgramSettings, clock: Clock) {

@@ -55,7 +55,8 @@ export async function startEmbeddedAutoscaler(options: EmbeddedAutoscalerOptions
   await furnish(cluster);
   const metrics = new Metrics();
   const log: Logger = createLogger({ clock, outputs: [options.log], fields: { logger: 'controller' } });
-  const one = new Cluster({ name: 'karpenter', transport: cluster.transport(), clock, random, log, metrics });
+  const transport = cluster.transport();
+  const one = new Cluster({ name: 'karpenter', transport, clock, random, log, metrics });
   const stop = new AbortController();
   const running = runAutoscaler(
     {

@@ -4,6 +4,7 @@
 import { Command, CommanderError } from 'commander';
 import { KarpenterError, messageOf } from '../base/errors.ts';
 import { registerController } from './controller.ts';
+import { registerSnapshot } from './snapshot.ts';
 import { registerSolve } from './solve.ts';
 import { registerUp } from './up.ts';
 import { registerVersion, version } from './version.ts';
@@ -21,6 +22,7 @@ const program = new Command('karpenter')
 registerUp(program);
 registerController(program);
 registerSolve(program);
+registerSnapshot(program);
 registerVersion(program);
 
 try {

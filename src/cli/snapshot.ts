@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // `karpenter snapshot`: writes the cluster as a problem file, for `karpenter solve`, a bug report or a what-if.
 import { writeFileSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { type Command, Option } from 'commander';
 import { type Clock, RealClock } from '../base/clock.ts';
 import { KarpenterError, messageOf } from '../base/errors.ts';
 import { SystemRandom } from '../base/random.ts';
-import type { Transport } from '../kube/transport.ts';
 import type { Problem } from '../scheduling/problem.ts';
 import type { ClusterState } from '../state/cluster-state.ts';
-import { version } from './version.ts';
+import { connect } from './connect.ts';
 
 interface SnapshotFlags {
   readonly output: 'json' | 'yaml';
@@ -116,20 +114,4 @@ async function readAll(state: ClusterState, clock: Clock, timeoutMs: number): Pr
     }
     await clock.sleep(20);
   }
-}
-
-async function connect(path: string | undefined, clock: Clock): Promise<Transport> {
-  const [{ HttpTransport }, { findConnection }, { machineIo }] = await Promise.all([
-    import('../kube/http-transport.ts'),
-    import('../kube/kubeconfig.ts'),
-    import('../kube/credential-io.ts'),
-  ]);
-  const connection = findConnection({
-    path,
-    env: process.env,
-    homeDirectory: homedir(),
-    io: machineIo(process.env, process.stdin.isTTY),
-    clock,
-  });
-  return new HttpTransport({ ...connection, userAgent: `karpenter/${version}` });
 }

@@ -20,6 +20,7 @@ export class Draft<T extends KubeObject & Conditioned> {
   readonly before: T;
   readonly #types: ConditionTypes;
   readonly #clock: Clock;
+  readonly #effects: (() => Promise<void> | void)[] = [];
   #object: T;
 
   constructor(object: T, types: ConditionTypes, clock: Clock) {
@@ -73,6 +74,11 @@ export class Draft<T extends KubeObject & Conditioned> {
     return this.#setConditions(clearCondition(this.#types, this.#object, type));
   }
 
+  /** Does something once the changes are written: what is told or counted must have happened, and once. */
+  onceSaved(effect: () => Promise<void> | void): void {
+    this.#effects.push(effect);
+  }
+
   /**
    * Writes the changes, metadata first, only over the version that was read. Gives what is stored, or undefined when
    * the object is gone. Throws a conflict when somebody else wrote meanwhile.
@@ -84,6 +90,8 @@ export class Draft<T extends KubeObject & Conditioned> {
     // The status goes out as the difference to what was read, over the version that the first write made.
     const base = { ...this.before, metadata: { ...this.before.metadata, resourceVersion } } as T;
     const written = await store.patchStatus(base, this.#object, { signal, lock: true });
+    if (!written) return undefined;
+    for (const effect of this.#effects.splice(0)) await effect();
     return written === base ? stored : written;
   }
 

@@ -2,6 +2,7 @@
 // Puts the label that names the NodeClass on Nodes of ours that lack it: by it a Node is known as ours. Reads NodeClaims
 // in the cluster `karpenter`, writes Nodes in `workload`.
 import { labels, nodeClassLabel } from '../../../api/labels.ts';
+import { deepEqual } from '../../../base/freeze.ts';
 import { keyOf } from '../../../kube/object.ts';
 import type { Controller } from '../../../runtime/controller.ts';
 import type { ControllerContext } from '../../nodeclaim/context.ts';
@@ -27,7 +28,7 @@ export function nodeHydrationController(context: ControllerContext): Controller 
     },
   });
   controller.watch(nodes.informer, {
-    when: (node, old) => old === undefined || node.metadata.labels !== old.metadata.labels,
+    when: (node, old) => old === undefined || !deepEqual(node.metadata.labels, old.metadata.labels),
   });
   return controller.watch(claims.informer, {
     keys: (claim) => context.nodesOf(claim).map(keyOf),

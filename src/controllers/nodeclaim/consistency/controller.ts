@@ -2,6 +2,7 @@
 // Looks every ten minutes whether a node is what its NodeClaim says. Reads Nodes in the cluster `workload`, writes
 // conditions of NodeClaims in `karpenter`.
 import { falseCondition, nodeClaimConditions, trueCondition } from '../../../api/conditions.ts';
+import { deepEqual } from '../../../base/freeze.ts';
 import { keyOf } from '../../../kube/object.ts';
 import type { Controller } from '../../../runtime/controller.ts';
 import { eventKinds, eventOf } from '../../events.ts';
@@ -52,6 +53,6 @@ export function consistencyController(context: ControllerContext): Controller {
   controller.watch(claims.informer);
   return controller.watch(nodes.informer, {
     keys: (node) => context.claimsOf(node).map(keyOf),
-    when: (node, old) => old === undefined || node.status?.capacity !== old.status?.capacity,
+    when: (node, old) => old === undefined || !deepEqual(node.status?.capacity, old.status?.capacity),
   });
 }

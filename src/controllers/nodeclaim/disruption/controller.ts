@@ -2,10 +2,11 @@
 // Says which NodeClaims may be disrupted: the conditions Drifted and Consolidatable. Reads NodePools and NodeClasses and
 // writes NodeClaims in the cluster `karpenter`. Pods come in through `status.lastPodEventTime`.
 import { nodeClaimConditions, trueCondition } from '../../../api/conditions.ts';
-import { durationMs } from '../../../api/duration.ts';
+import { DurationError, durationMs } from '../../../api/duration.ts';
 import type { NodeClaim } from '../../../api/node-claim.ts';
 import type { NodePool } from '../../../api/node-pool.ts';
 import { wrap } from '../../../base/errors.ts';
+import { deepEqual } from '../../../base/freeze.ts';
 import { isNodeClaimNotFound } from '../../../cloud/errors.ts';
 import type { CloudProvider } from '../../../cloud/provider.ts';
 import { keyOf } from '../../../kube/object.ts';
@@ -57,7 +58,7 @@ export function disruptionConditionsController(context: ControllerContext): Cont
     when: (pool, old) =>
       old === undefined ||
       pool.metadata.generation !== old.metadata.generation ||
-      pool.metadata.annotations !== old.metadata.annotations,
+      !deepEqual(pool.metadata.annotations, old.metadata.annotations),
   });
   for (const nodeClasses of context.nodeClasses) {
     controller.watch(nodeClasses, {
@@ -111,7 +112,7 @@ function checkConsolidatable(draft: Draft<NodeClaim>, pool: NodePool, now: numbe
     return {};
   };
   if (pool.spec.replicas !== undefined) return clear('the nodepool is static');
-  const afterMs = durationMs(pool.spec.disruption?.consolidateAfter ?? '0s');
+  const afterMs = waitOf(pool);
   if (afterMs === undefined) return clear('consolidation is disabled');
   const ready = draft.condition(initialized);
   if (ready?.status !== 'True') return clear("nodeclaim isn't initialized");
@@ -123,6 +124,16 @@ function checkConsolidatable(draft: Draft<NodeClaim>, pool: NodePool, now: numbe
   }
   if (draft.set(trueCondition(consolidatable))) log.debug('marking consolidatable');
   return {};
+}
+
+/** How long a node must have been quiet; undefined when that is never, also because the time cannot be counted. */
+function waitOf(pool: NodePool): number | undefined {
+  try {
+    return durationMs(pool.spec.disruption?.consolidateAfter ?? '0s');
+  } catch (error) {
+    if (error instanceof DurationError) return undefined;
+    throw error;
+  }
 }
 
 function soonest(...results: readonly Result[]): Result {

@@ -2,7 +2,7 @@
 // Deletion: first the Node (its own controller drains it), then the machine, then the NodeClaim itself. Each step is
 // repeated until the world shows that it is done, so a crash anywhere costs nothing but time.
 import { getCondition, hasTrueConditions, nodeClaimConditions, trueCondition } from '../../../api/conditions.ts';
-import { durationMs } from '../../../api/duration.ts';
+import { DurationError, durationMs } from '../../../api/duration.ts';
 import { annotations, labels, terminationFinalizer } from '../../../api/labels.ts';
 import type { NodeClaim } from '../../../api/node-claim.ts';
 import { wrap } from '../../../base/errors.ts';
@@ -52,7 +52,7 @@ export async function finalize(deleted: NodeClaim, step: DeletionStep): Promise<
 /** Writes down until when the node may drain, once: whoever wrote a time before is obeyed. */
 async function stampDeadline(claim: NodeClaim, { context, log, signal }: DeletionStep): Promise<NodeClaim | undefined> {
   const { deletionTimestamp, annotations: own } = claim.metadata;
-  const graceMs = durationMs(claim.spec.terminationGracePeriod);
+  const graceMs = gracePeriodOf(claim);
   if (own?.[annotations.terminationTimestamp] !== undefined || graceMs === undefined) return claim;
   const deadline = formatTime(parseTime(deletionTimestamp!) + graceMs);
   const stamped = {
@@ -64,6 +64,16 @@ async function stampDeadline(claim: NodeClaim, { context, log, signal }: Deletio
   log.info('annotated nodeclaim', { [annotations.terminationTimestamp]: deadline });
   context.clusters.karpenter.events.publish(terminationGracePeriodExpiring(stored, deadline));
   return stored;
+}
+
+/** A period of centuries cannot be counted; it is no reason never to end. */
+function gracePeriodOf(claim: NodeClaim): number | undefined {
+  try {
+    return durationMs(claim.spec.terminationGracePeriod);
+  } catch (error) {
+    if (error instanceof DurationError) return undefined;
+    throw error;
+  }
 }
 
 /**

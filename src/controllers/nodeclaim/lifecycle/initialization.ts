@@ -43,8 +43,9 @@ export async function initialize(draft: Draft<NodeClaim>, step: InitializationSt
     metadata: { ...ready.metadata, labels: { ...ready.metadata.labels, [labels.initialized]: 'true' } },
   };
   if (!(await context.nodes.patch(ready, labelled, { signal: step.signal }))) return;
-  step.log.with(objectField(ready, 'Node')).info('initialized nodeclaim', { allocatable: ready.status?.allocatable });
   draft.set(trueCondition(initialized));
+  const log = step.log.with(objectField(ready, 'Node'));
+  draft.onceSaved(() => log.info('initialized nodeclaim', { allocatable: ready.status?.allocatable }));
 }
 
 interface Missing {

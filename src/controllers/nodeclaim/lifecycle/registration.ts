@@ -35,7 +35,8 @@ export async function register(draft: Draft<NodeClaim>, step: RegistrationStep):
   }
   const { context } = step;
   const [node, another] = context.nodesOf(draft.object);
-  if (!node) {
+  // The API server lets nobody hold on to what is being deleted.
+  if (!node || (node.metadata.deletionTimestamp !== undefined && !isHeld(node))) {
     draft.set(unknownCondition(registered, 'NodeNotFound', 'the node has not appeared in the cluster'));
     return {};
   }
@@ -61,13 +62,19 @@ export async function register(draft: Draft<NodeClaim>, step: RegistrationStep):
     if (hooks.failure !== undefined) throw hooks.failure;
     return { requeueAfterMs: hooks.requeueAfterMs };
   }
-  log.info('registered nodeclaim');
   draft.set(trueCondition(registered));
   draft.replace({ ...draft.object, status: { ...draft.object.status, nodeName: stored.metadata.name ?? '' } });
-  const zone = draft.object.metadata.labels?.[labels.zone] ?? '';
-  context.metrics.counter(nodeClaimMetrics.nodesCreated).inc({ nodepool: poolLabel(draft.object), zone });
-  await recordRegistration(context, draft.object, step.signal);
+  draft.onceSaved(async () => {
+    log.info('registered nodeclaim');
+    const zone = draft.object.metadata.labels?.[labels.zone] ?? '';
+    context.metrics.counter(nodeClaimMetrics.nodesCreated).inc({ nodepool: poolLabel(draft.object), zone });
+    await recordRegistration(context, draft.object, step.signal);
+  });
   return {};
+}
+
+function isHeld(node: Node): boolean {
+  return node.metadata.finalizers?.includes(terminationFinalizer) ?? false;
 }
 
 function warnOfMissingTaint(claim: NodeClaim, node: Node, context: ControllerContext, log: Logger): void {
@@ -133,7 +140,7 @@ function inLine(claim: NodeClaim, node: Node, context: ControllerContext): Node 
       ...metadata,
       labels: { ...metadata.labels, ...claim.metadata.labels },
       annotations: { ...metadata.annotations, ...claim.metadata.annotations },
-      finalizers: finalizers.includes(terminationFinalizer) ? finalizers : [...finalizers, terminationFinalizer],
+      finalizers: isHeld(node) ? finalizers : [...finalizers, terminationFinalizer],
       ...(owners.length > 0 ? { ownerReferences: owners } : {}),
     },
     spec: { ...node.spec, ...(synced.length > 0 ? { taints: synced } : {}) },

@@ -17,7 +17,7 @@ beforeEach(async () => {
 });
 afterEach(() => w.world.close());
 
-async function stamps(of: 'pool' | string): Promise<unknown[]> {
+async function stamps(of: string): Promise<unknown[]> {
   const object = of === 'pool' ? await w.world.find(poolType, 'default') : await w.claim(of);
   return [object?.metadata.annotations?.[hashKey], object?.metadata.annotations?.[versionKey]];
 }

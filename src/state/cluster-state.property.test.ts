@@ -13,8 +13,9 @@ import { isProvisionable, isTerminal } from './pod-predicates.ts';
 import { PodUsages } from './pod-usage.ts';
 import { boundPod, launchedClaim, node, ownedBy, pendingPod } from './testing/objects.ts';
 
-const nodeNames = ['a', 'b', 'c'];
-const podNames = ['p', 'q', 'r', 's', 't'];
+// Few names: the same things must come, go and come back.
+const nodeNames = ['a', 'b'];
+const podNames = ['p', 'q', 'r'];
 
 const registered = { [labels.nodePool]: 'default', [labels.registered]: 'true', [labels.instanceType]: 'c-10x' };
 
@@ -34,8 +35,8 @@ const step: fc.Arbitrary<Step> = fc.record({
     'mark',
     'unmark',
   ),
-  which: fc.nat({ max: 4 }),
-  where: fc.nat({ max: 2 }),
+  which: fc.nat({ max: 2 }),
+  where: fc.nat({ max: 1 }),
   size: fc.integer({ min: 1, max: 4 }),
 });
 
@@ -120,7 +121,7 @@ function expectConsistent(state: ClusterState): void {
 
 test('sums kept by differences are those of counting anew', async () => {
   await fc.assert(
-    fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 25 }), async (steps) => {
+    fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), async (steps) => {
       const world = await testWorld();
       for (const each of steps) {
         await take(world, each);
@@ -128,6 +129,6 @@ test('sums kept by differences are those of counting anew', async () => {
       }
       await world.close();
     }),
-    { numRuns: 25, seed: 7 },
+    { numRuns: 30, seed: 7 },
   );
 }, 60_000);

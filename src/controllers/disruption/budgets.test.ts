@@ -81,6 +81,29 @@ describe('the budgets of a pool', () => {
     expect(gone).toBe(1);
   });
 
+  test('are not counted on machines whose instance goes already', async () => {
+    const gone = await goneOf(2, [{ nodes: '50%' }], async () => {
+      await machine(world, 'leaving');
+      const claim = (await world.claims()).find(({ metadata }) => metadata.name === 'leaving')!;
+      const type = 'InstanceTerminating';
+      const lastTransitionTime = '2026-01-01T00:00:00Z';
+      const condition = { type, status: 'True', reason: type, message: '', lastTransitionTime } as const;
+      const conditions = [...claim.status!.conditions!, condition];
+      await world.apply({ ...claim, status: { ...claim.status, conditions } });
+      await world.delete(claim);
+    });
+    expect(gone - 1).toBe(1);
+    expect(await gauge('nodes_consuming_budgets')).toBe(0);
+  });
+
+  test('are spent where most is saved', async () => {
+    await goneOf(1, [{ nodes: '1' }], async () => {
+      await machine(world, 'zz-expensive', { type: 'c-32x' });
+      await machine(world, 'cheap', { type: 'c-1x' });
+    });
+    expect(await going(world)).toEqual(['zz-expensive']);
+  });
+
   test('are no longer shown when the pool is gone', async () => {
     await goneOf(1, [{ nodes: '0' }]);
     await world.delete({ apiVersion: 'karpenter.sh/v1', kind: 'NodePool', metadata: { name: 'default' } });

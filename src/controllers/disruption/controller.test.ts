@@ -6,7 +6,7 @@ import { kinds } from '../../kube/kinds.ts';
 import { type TestWorld, testWorld } from '../testing/world.ts';
 import { Emptiness } from './emptiness.ts';
 import { defaultMethods, disruptionControllers } from './index.ts';
-import type { Method } from './method.ts';
+import type { Method, MethodView, Proposal } from './method.ts';
 import { contextOf, going, machine, marksOf, openPool, runUntilKilled, unmarked } from './testing/machines.ts';
 
 let world: TestWorld;
@@ -38,6 +38,12 @@ function method(name: string, of: string | undefined): Method & { asked: number 
     },
     validate: (proposal) => proposal,
   };
+}
+
+/** Replaces every candidate by a machine of its own. */
+function replaceAll({ candidates }: MethodView): Proposal[] {
+  const plan = { nodePool: 'default', requirements: [], instanceTypes: ['c-2x'], price: 0, requests: {}, pods: [] };
+  return candidates.map((candidate) => ({ candidates: [candidate], replacements: [plan], destinations: [] }));
 }
 
 /** What a program that died in the middle of a command leaves behind. */
@@ -84,6 +90,17 @@ describe('the loop of disruption', () => {
     await world.advance(20_000);
     expect((await marksOf(world, 'a')).tainted).toBe(true);
     expect((await marksOf(world, 'b')).tainted).toBe(true);
+  });
+
+  test('leaves the marks of a command that is under way', async () => {
+    await start();
+    await machine(world, 'a');
+    run([{ ...method('drift', 'a'), propose: replaceAll }]);
+    await world.advance(60_000);
+    await world.launch();
+    await world.advance(60_000);
+    expect(await marksOf(world, 'a')).toEqual({ tainted: true, reason: 'Drifted' });
+    expect(await going(world)).toEqual([]);
   });
 
   test('never touches nodes that are not ours', async () => {

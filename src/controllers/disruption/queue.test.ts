@@ -136,6 +136,17 @@ describe('a command without replacements', () => {
     expect(await world.events('DisruptionTerminating')).toHaveLength(4);
   });
 
+  test('is given up for machines that cannot be deleted in ten minutes; the others go', async () => {
+    await start();
+    world.doors.karpenter.fail('DELETE /nodeclaims/a', { status: 403, reason: 'Forbidden' }, 1000);
+    await begin(await command(['a', 'b']));
+    await world.advance(11 * minute);
+    expect(await going(world)).toEqual(['b']);
+    expect(await marksOf(world, 'a')).toEqual(unmarked);
+    expect(await marksOf(world, 'b')).toEqual(marked);
+    expect(queue.has('fake://a') || queue.has('fake://b')).toBe(false);
+  });
+
   test('does not begin while another is about one of its machines', async () => {
     await start();
     const first = await command(['a'], 1);

@@ -146,6 +146,17 @@ describe('the eviction queue', () => {
     expect(stored?.metadata.deletionGracePeriodSeconds).toBe(1);
   });
 
+  test('asks the API server to spare a pod of the same name that it has not heard of yet', async () => {
+    await start();
+    const bodies: unknown[] = [];
+    world.doors.workload.beforeWrite(({ path, body }) => void (path.includes('/pods/') && bodies.push(body)));
+    const [one, two] = [await runningPod(world, 'one', 'a'), await runningPod(world, 'two', 'a')];
+    await add(one);
+    await add(two, world.clock.now());
+    const preconditions = (uid: string | undefined) => ({ preconditions: { uid } });
+    expect(bodies).toMatchObject([{ deleteOptions: preconditions(one.metadata.uid) }, preconditions(two.metadata.uid)]);
+  });
+
   test('tries again when the API server fails', async () => {
     await start();
     const pod = await runningPod(world, 'web', 'a');

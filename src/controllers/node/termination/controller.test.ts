@@ -153,6 +153,18 @@ describe('a node that is deleted', () => {
     expect(world.cloud.calls.filter(({ method }) => method === 'delete')).toEqual([]);
   });
 
+  test('goes alike when two NodeClaims claim to speak for it: neither is believed', async () => {
+    await start();
+    const claim = (await claimOf(world, 'a'))!;
+    await world.apply({ ...claim, metadata: { name: 'copy', labels: claim.metadata.labels ?? {} } });
+    await world.settle();
+    await deleteNode();
+    await world.advance(minute);
+    expect(await nodeA()).toBeUndefined();
+    expect(world.cloud.calls.filter(({ method }) => method === 'delete')).toEqual([]);
+    expect((await world.claims()).map(({ metadata }) => metadata.deletionTimestamp)).toEqual([undefined, undefined]);
+  });
+
   test('stays until the cloud says that the machine is gone, also when the cloud fails in between', async () => {
     await start();
     world.cloud.deletesAtOnce = false;

@@ -28,7 +28,8 @@ export function nextDrainStep(pods: Iterable<Pod>, deadlineMs: number | undefine
     if (isForcedDeletionDue(pod, deadlineMs, now)) force.push(pod);
   }
   const first = tiers.find((tier) => tier.length > 0) ?? [];
-  return { evict: first.filter((pod) => isActive(pod) && !force.includes(pod)), force, waiting };
+  const forced = new Set(force);
+  return { evict: first.filter((pod) => isActive(pod) && !forced.has(pod)), force, waiting };
 }
 
 function tierOf(pod: Pod): 0 | 1 | 2 | 3 {

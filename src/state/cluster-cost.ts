@@ -1,98 +1,133 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the machines of each NodePool cost an hour, by the last price heard of what they are.
+// What the machines of each NodePool cost by the hour: how many there are of each offering, times its price. Counts follow
+// the NodeClaims at once; prices come from the cloud later.
 import { labels } from '../api/labels.ts';
-import type { Clock } from '../base/clock.ts';
+import type { NodeClaim } from '../api/node-claim.ts';
 import type { InstanceType } from '../cloud/provider.ts';
-import type { CloudRegistry } from '../cloud/registry.ts';
-import { type Controller, singleton, singletonKey } from '../runtime/controller.ts';
-import { type Logger, objectField } from '../runtime/logging.ts';
-import type { Metrics } from '../runtime/metrics.ts';
-import type { ClusterState } from './cluster-state.ts';
-import { readPoolCatalog } from './pool-catalog.ts';
-import type { StateNode } from './state-node.ts';
+import type { InformerHandler } from '../kube/informer.ts';
+import { keyOf } from '../kube/object.ts';
 
-/** Costs by NodePool. Prices are kept when a cloud no longer sells what still runs. */
+interface Offering {
+  readonly pool: string;
+  readonly instanceType: string;
+  readonly zone: string;
+  readonly capacityType: string;
+}
+
+interface Counted {
+  readonly offering: Offering;
+  count: number;
+  /** Undefined until the cloud told; counts as 0. */
+  price: number | undefined;
+}
+
+export interface ClusterCostOptions {
+  readonly nodeClaims: { addHandler(handler: InformerHandler<NodeClaim>): unknown };
+  /** Whether a NodeClaim is one of ours. */
+  readonly manages: (claim: NodeClaim) => boolean;
+}
+
+/** Costs by NodePool. NodeClaims that do not say yet what they became, and those without a pool, cost nothing. */
 export class ClusterCost {
-  readonly #state: ClusterState;
-  readonly #prices = new Map<string, Map<string, number>>();
+  readonly #pools = new Map<string, Map<string, Counted>>();
+  readonly #offeringOf = new Map<string, Offering>();
+  readonly #unpricedListeners = new Set<(pool: string) => void>();
 
-  constructor(state: ClusterState) {
-    this.#state = state;
+  constructor({ nodeClaims, manages }: ClusterCostOptions) {
+    const put = (claim: NodeClaim): void => this.#put(keyOf(claim), manages(claim) ? offeringOf(claim) : undefined);
+    nodeClaims.addHandler({ added: put, updated: put, deleted: (claim) => this.#put(keyOf(claim), undefined) });
   }
 
-  /** Takes in the prices of what a pool can buy. */
-  learn(pool: string, types: readonly InstanceType[]): void {
-    const prices = this.#prices.get(pool) ?? new Map<string, number>();
-    for (const { name, offerings } of types) {
-      for (const { requirements, price } of offerings) {
-        const values = (key: string): readonly string[] =>
-          requirements.find((spec) => spec.key === key)?.values ?? [''];
-        for (const zone of values(labels.zone))
-          for (const capacityType of values(labels.capacityType))
-            prices.set(offeringKey(name, zone, capacityType), price);
-      }
-    }
-    this.#prices.set(pool, prices);
-  }
-
-  /** Per hour; undefined while the price, or what the machine is, is not known. */
-  priceOf(node: StateNode): number | undefined {
-    const own = node.labels;
-    const type = own[labels.instanceType];
-    if (type === undefined || node.nodePool === undefined) return undefined;
-    return this.#prices
-      .get(node.nodePool)
-      ?.get(offeringKey(type, own[labels.zone] ?? '', own[labels.capacityType] ?? ''));
-  }
-
-  /** Per hour. A machine whose price is not known counts nothing. */
-  costOf(pool: string): number {
+  /** What the machines of a pool cost by the hour, as far as their prices are known. */
+  ofPool(pool: string): number {
     let cost = 0;
-    for (const node of this.#state.nodesOfPool(pool)) cost += this.priceOf(node) ?? 0;
+    for (const { count, price = 0 } of this.#pools.get(pool)?.values() ?? []) cost += count * price;
     return cost;
   }
 
-  /** Forgets a pool that is gone. */
-  forget(pool: string): void {
-    this.#prices.delete(pool);
+  /** What all machines cost. */
+  total(): number {
+    let cost = 0;
+    for (const pool of this.#pools.keys()) cost += this.ofPool(pool);
+    return cost;
+  }
+
+  /** Offerings of a pool whose price nobody told yet, as `type zone capacity-type`. */
+  unpriced(pool: string): string[] {
+    return [...(this.#pools.get(pool)?.values() ?? [])]
+      .filter(({ price }) => price === undefined)
+      .map(({ offering: { instanceType, zone, capacityType } }) => `${instanceType} ${zone} ${capacityType}`);
+  }
+
+  /** Takes in what a cloud sells for a pool. A price that is no longer told stays what it was. */
+  setPrices(pool: string, instanceTypes: readonly InstanceType[]): void {
+    const counted = this.#pools.get(pool);
+    if (!counted) return;
+    const types = new Map(instanceTypes.map((type) => [type.name, type]));
+    for (const entry of counted.values()) {
+      entry.price = priceOf(types.get(entry.offering.instanceType), entry.offering) ?? entry.price;
+    }
+  }
+
+  /** Calls back when a pool has a machine whose price is not known; at once for those there are. Returns the undo. */
+  onUnpriced(listener: (pool: string) => void): () => void {
+    this.#unpricedListeners.add(listener);
+    for (const pool of this.#pools.keys()) if (this.unpriced(pool).length > 0) listener(pool);
+    return () => void this.#unpricedListeners.delete(listener);
+  }
+
+  #put(claim: string, offering: Offering | undefined): void {
+    const before = this.#offeringOf.get(claim);
+    if (before && offering && keyOfOffering(before) === keyOfOffering(offering)) return;
+    if (before) this.#remove(claim, before);
+    if (offering) this.#add(claim, offering);
+  }
+
+  #add(claim: string, offering: Offering): void {
+    this.#offeringOf.set(claim, offering);
+    const pool = this.#pools.get(offering.pool) ?? new Map<string, Counted>();
+    this.#pools.set(offering.pool, pool);
+    const key = keyOfOffering(offering);
+    const known = pool.get(key);
+    if (known) {
+      known.count++;
+      return;
+    }
+    pool.set(key, { offering, count: 1, price: undefined });
+    for (const listener of this.#unpricedListeners) listener(offering.pool);
+  }
+
+  #remove(claim: string, offering: Offering): void {
+    this.#offeringOf.delete(claim);
+    const pool = this.#pools.get(offering.pool);
+    const known = pool?.get(keyOfOffering(offering));
+    if (!pool || !known) return;
+    known.count--;
+    if (known.count === 0) pool.delete(keyOfOffering(offering));
+    if (pool.size === 0) this.#pools.delete(offering.pool);
   }
 }
 
-function offeringKey(type: string, zone: string, capacityType: string): string {
-  return `${type}/${zone}/${capacityType}`;
+function offeringOf({ metadata }: NodeClaim): Offering | undefined {
+  const own = metadata.labels ?? {};
+  const [pool, instanceType] = [own[labels.nodePool], own[labels.instanceType]];
+  const [zone, capacityType] = [own[labels.zone], own[labels.capacityType]];
+  if (!pool || !instanceType || !zone || !capacityType) return undefined;
+  return { pool, instanceType, zone, capacityType };
 }
 
-export interface PricingOptions {
-  readonly cost: ClusterCost;
-  readonly state: ClusterState;
-  readonly registry: CloudRegistry;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly metrics: Metrics;
+function keyOfOffering({ pool, instanceType, zone, capacityType }: Offering): string {
+  return JSON.stringify([pool, instanceType, zone, capacityType]);
 }
 
-const hour = 3_600_000;
-const retryMs = 60_000;
-
-/** Asks the clouds for prices: at the start, every hour, and when a pool comes or changes. */
-export function pricingController({ cost, state, registry, clock, log, metrics }: PricingOptions): Controller {
-  const { nodePools } = state.sources;
-  nodePools.addHandler({ deleted: ({ metadata }) => cost.forget(metadata.name ?? '') });
-  return singleton({
-    name: 'state.pricing',
-    clock,
-    log,
-    metrics,
-    reconcile: async (signal, context) => {
-      const pools = nodePools.list().filter((pool) => registry.ofNodePool(pool));
-      const catalog = await readPoolCatalog(registry, pools, signal);
-      for (const [pool, types] of Object.entries(catalog.instanceTypes)) cost.learn(pool, types);
-      for (const { pool, error } of catalog.failures)
-        context.log.error('refreshing pricing info', { ...objectField(pool, 'NodePool'), error });
-      return { requeueAfterMs: catalog.failures.length > 0 ? retryMs : hour };
-    },
-  }).watch(nodePools, {
-    keys: () => [singletonKey],
-    when: (pool, old) => pool.metadata.generation !== old?.metadata.generation,
-  });
+/** The cheapest price for the zone and capacity type, on sale or not; undefined where there is none. */
+function priceOf(type: InstanceType | undefined, { zone, capacityType }: Offering): number | undefined {
+  let price: number | undefined;
+  for (const offering of type?.offerings ?? []) {
+    const has = (key: string, value: string): boolean =>
+      offering.requirements.some((one) => one.key === key && one.values?.includes(value) === true);
+    if (!has(labels.zone, zone) || !has(labels.capacityType, capacityType)) continue;
+    if (Number.isFinite(offering.price)) price = Math.min(price ?? offering.price, offering.price);
+  }
+  return price;
 }

@@ -12,8 +12,12 @@ export interface Plan {
   readonly packed: Packed;
   readonly finalizer: Finalizer;
   readonly price: number;
+  /** How dear a node may be that a pod joins; undefined when prices were not looked at. */
+  readonly tolerance?: number;
 }
 
+/** What thrifty packings are tried, the first always, the others on small problems. */
+const tolerances = [1.1, 1.01, 2];
 /** Problems up to this size are always packed both ways. */
 const alwaysBoth = 400;
 /** Sharing nodes should save at least this much against a node for each pod, or the thrifty way is tried. */
@@ -28,15 +32,20 @@ export function makePlan(world: World, options: SolveOptions): Plan {
   const left = remaining(options, start, first.packed.attempts);
   if (!left || first.packed.timedOut || first.packed.nodes.length === 0) return first;
   if (world.batch.pods.length > alwaysBoth && !isExtravagant(world, packer, first)) return first;
-  restore();
-  const second = plan(world, new Packer(world, left, new Thrift()).run());
-  if (isBetter(second, first)) return second;
-  // The reasons of pods without a place are read off the counts.
-  if (first.packed.failed.length > 0) {
+  let best = first;
+  const small = world.batch.pods.length <= alwaysBoth;
+  for (const tolerance of small ? tolerances : tolerances.slice(0, 1)) {
     restore();
-    new Packer(world, options).run();
+    const next = plan(world, new Packer(world, left, new Thrift(tolerance)).run());
+    if (isBetter(next, best)) best = { ...next, tolerance };
   }
-  return first;
+  // The reasons of pods without a place are read off the counts, so the chosen packing must have made them.
+  if (best.packed.failed.length > 0) {
+    restore();
+    const thrift = best.tolerance === undefined ? undefined : new Thrift(best.tolerance);
+    new Packer(world, options, thrift).run();
+  }
+  return best;
 }
 
 function plan(world: World, packed: Packed): Plan {

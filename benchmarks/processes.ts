@@ -22,7 +22,7 @@ export function buildPeer(progress: Progress): string {
   progress("building upstream's scheduler (go build; some minutes when nothing is cached)");
   mkdirSync(folder, { recursive: true });
   try {
-    execFileSync('go', ['build', '-trimpath', '-o', binary, '.'], {
+    execFileSync('go', ['build', '-o', binary, '.'], {
       cwd: peerSources,
       stdio: ['ignore', 'ignore', 'inherit'],
     });

@@ -47,7 +47,20 @@ async function record(
   signal: AbortSignal,
   tell: (draft: Draft<NodePool>) => void,
 ): Promise<void> {
-  const name = claim.metadata.labels?.[labels.nodePool] ?? '';
+  const name = claim.metadata.labels?.[labels.nodePool];
+  if (name === undefined) return;
+  // Hundreds of nodes of a pool may register at once: the first one writes, the others find it written.
+  await context.poolHealth.inTurn(name, () => recordNow(context, name, claim, registered, signal, tell));
+}
+
+async function recordNow(
+  context: ControllerContext,
+  name: string,
+  claim: NodeClaim,
+  registered: boolean,
+  signal: AbortSignal,
+  tell: (draft: Draft<NodePool>) => void,
+): Promise<void> {
   let pool = context.pools.get(name);
   for (let attempt = 1; pool; attempt++) {
     const uid = pool.metadata.uid ?? '';

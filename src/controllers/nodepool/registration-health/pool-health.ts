@@ -12,6 +12,7 @@ const unhealthyShare = 0.5;
 /** The last outcomes of each NodePool, by its UID. */
 export class PoolHealth {
   readonly #outcomes = new Map<string, readonly boolean[]>();
+  readonly #turns = new Map<string, Promise<void>>();
 
   of(pool: string): Health {
     return judge(this.#outcomes.get(pool) ?? []);
@@ -35,6 +36,20 @@ export class PoolHealth {
   /** The pool is gone. */
   forget(pool: string): void {
     this.#outcomes.delete(pool);
+  }
+
+  /** Does the work about one pool when that before it is done. */
+  async inTurn(name: string, work: () => Promise<void>): Promise<void> {
+    const before = this.#turns.get(name) ?? Promise.resolve();
+    const turn = before.then(work);
+    // The next one does not care how this one ended.
+    const ended = turn.catch(() => undefined);
+    this.#turns.set(name, ended);
+    try {
+      await turn;
+    } finally {
+      if (this.#turns.get(name) === ended) this.#turns.delete(name);
+    }
   }
 
   #with(pool: string, registered: boolean): readonly boolean[] {

@@ -114,7 +114,11 @@ export class Caller {
     return this.call({ method: 'PATCH', path, body, query: { fieldManager, ...query }, contentType });
   }
   /** As a Table or as metadata only. */
-  as(form: 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList', path: string, query?: Query): Promise<Reply> {
+  as(
+    form: 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList',
+    path: string,
+    query?: Query,
+  ): Promise<Reply> {
     return this.call({ method: 'GET', path, query, accept: `application/json;as=${form};g=meta.k8s.io;v=v1` });
   }
   /** Opens a watch. Throws when it is refused. */
@@ -200,7 +204,7 @@ export function httpCaller(tally: Tally, options: HttpOptions, agent: Agent): Ca
         ...call.headers,
       },
       ...(body === undefined ? {} : { body }),
-      ...(signal ? { signal, bodyTimeout: 0 } : {}),
+      ...(signal ? { signal, bodyTimeout: 0 } : { bodyTimeout: 10_000 }),
     });
   };
   return new Caller(
@@ -218,7 +222,8 @@ export function httpCaller(tally: Tally, options: HttpOptions, agent: Agent): Ca
       return {
         close: () => stop.abort(),
         async *[Symbol.asyncIterator]() {
-          for await (const line of splitLines(answer.body as AsyncIterable<Uint8Array>)) yield JSON.parse(line) as SeenEvent;
+          for await (const line of splitLines(answer.body as AsyncIterable<Uint8Array>))
+            yield JSON.parse(line) as SeenEvent;
         },
       };
     },

@@ -49,7 +49,9 @@ export function has(actual: unknown, expected: unknown, where = 'the answer'): v
 
 function difference(actual: unknown, expected: unknown, path: string): string | undefined {
   if (expected instanceof RegExp) {
-    return typeof actual === 'string' && expected.test(actual) ? undefined : `${path}: ${show(actual)} is not ${expected}`;
+    return typeof actual === 'string' && expected.test(actual)
+      ? undefined
+      : `${path}: ${show(actual)} is not ${expected}`;
   }
   if (typeof expected !== 'object' || expected === null || typeof actual !== 'object' || actual === null) {
     return Object.is(actual, expected) ? undefined : `${path}: ${show(actual)} is not ${show(expected)}`;
@@ -101,18 +103,21 @@ export async function refused(
   details?: unknown,
 ): Promise<Thing> {
   const { status, body } = await reply;
-  has({ status, body }, {
-    status: code,
-    body: {
-      kind: 'Status',
-      apiVersion: 'v1',
-      status: 'Failure',
-      code,
-      reason,
-      ...(message === undefined ? {} : { message }),
-      ...(details === undefined ? {} : { details }),
+  has(
+    { status, body },
+    {
+      status: code,
+      body: {
+        kind: 'Status',
+        apiVersion: 'v1',
+        status: 'Failure',
+        code,
+        reason,
+        ...(message === undefined ? {} : { message }),
+        ...(details === undefined ? {} : { details }),
+      },
     },
-  });
+  );
   return body;
 }
 

@@ -32,7 +32,9 @@ export async function runCase(
 ): Promise<CaseReport> {
   const tally: Tally = { requests: 0, clients: new Set() };
   const setUp = subject.admin({ requests: 0, clients: new Set() });
-  const namespace = `t${prefix}-${++counter}-${conformanceCase.id.replaceAll(/[^a-z0-9]+/g, '-')}`.slice(0, 50).replace(/-$/, '');
+  const namespace = `t${prefix}-${++counter}-${conformanceCase.id.replaceAll(/[^a-z0-9]+/g, '-')}`
+    .slice(0, 50)
+    .replace(/-$/, '');
   await ok(setUp.post('/api/v1/namespaces', { metadata: { name: namespace } }));
   const context: Context = {
     namespace,

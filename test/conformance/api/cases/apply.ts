@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Server-side apply: who owns which field, and what happens when two want the same.
-import { type ConformanceCase, has, ok, refused, same } from '../case.ts';
+
 import type { Thing } from '../caller.ts';
+import { type ConformanceCase, has, ok, refused, same } from '../case.ts';
 import { configMap, container, deployment } from '../objects.ts';
 
 /** Managers of an object with their operation and what they own, sorted. */
@@ -15,7 +16,9 @@ function owners(thing: Thing): string[] {
 }
 
 const data = (keys: string[], whole = false) =>
-  JSON.stringify({ 'f:data': { ...(whole ? { '.': {} } : {}), ...Object.fromEntries(keys.map((key) => [`f:${key}`, {}])) } });
+  JSON.stringify({
+    'f:data': { ...(whole ? { '.': {} } : {}), ...Object.fromEntries(keys.map((key) => [`f:${key}`, {}])) },
+  });
 
 export const applyCases: readonly ConformanceCase[] = [
   {
@@ -106,7 +109,12 @@ export const applyCases: readonly ConformanceCase[] = [
       await ok(b.put(path('configmaps', 'x'), { ...made, data: { a: '9', b: '2' } }, { fieldManager: 'two' }));
       const now = await ok(a.get(path('configmaps', 'x')));
       same(owners(now), [`one Apply ${data(['b'])}`, `two Update ${data(['a'])}`]);
-      await refused(a.apply(path('configmaps', 'x'), configMap('x', { a: '1', b: '2' }), 'one'), 409, 'Conflict', /^Apply failed with 1 conflict: conflict with "two" using v1( at .*)?: \.data\.a$/);
+      await refused(
+        a.apply(path('configmaps', 'x'), configMap('x', { a: '1', b: '2' }), 'one'),
+        409,
+        'Conflict',
+        /^Apply failed with 1 conflict: conflict with "two" using v1( at .*)?: \.data\.a$/,
+      );
     },
   },
   {
@@ -115,7 +123,12 @@ export const applyCases: readonly ConformanceCase[] = [
     run: async ({ a, b, path }) => {
       await ok(a.post(path('configmaps'), configMap('x'), { fieldManager: 'maker' }));
       same(owners(await ok(b.get(path('configmaps', 'x')))), [`maker Update ${data(['a'], true)}`]);
-      await refused(b.apply(path('configmaps', 'x'), configMap('x', { a: '2' }), 'two'), 409, 'Conflict', /conflict with "maker" using v1/);
+      await refused(
+        b.apply(path('configmaps', 'x'), configMap('x', { a: '2' }), 'two'),
+        409,
+        'Conflict',
+        /conflict with "maker" using v1/,
+      );
     },
   },
   {
@@ -124,7 +137,10 @@ export const applyCases: readonly ConformanceCase[] = [
     run: async ({ a, b, path }) => {
       await ok(a.post(path('configmaps'), configMap('x'), { fieldManager: 'maker' }));
       await ok(b.apply(path('configmaps', 'x'), configMap('x'), 'two'));
-      same(owners(await ok(a.get(path('configmaps', 'x')))), [`maker Update ${data(['a'], true)}`, `two Apply ${data(['a'])}`]);
+      same(owners(await ok(a.get(path('configmaps', 'x')))), [
+        `maker Update ${data(['a'], true)}`,
+        `two Apply ${data(['a'])}`,
+      ]);
     },
   },
   {
@@ -132,10 +148,20 @@ export const applyCases: readonly ConformanceCase[] = [
     title: 'without a field manager the first part of the user agent counts',
     wire: true,
     run: async ({ a, b, path }) => {
-      await ok(a.call({ method: 'POST', path: path('configmaps'), body: configMap('x'), headers: { 'user-agent': 'tool/v2 (linux)' } }));
+      await ok(
+        a.call({
+          method: 'POST',
+          path: path('configmaps'),
+          body: configMap('x'),
+          headers: { 'user-agent': 'tool/v2 (linux)' },
+        }),
+      );
       same(owners(await ok(b.get(path('configmaps', 'x')))), [`tool Update ${data(['a'], true)}`]);
       await ok(b.merge(path('configmaps', 'x'), { data: { b: '2' } }));
-      same(owners(await ok(a.get(path('configmaps', 'x')))), [`conformance Update ${data(['b'])}`, `tool Update ${data(['a'], true)}`]);
+      same(owners(await ok(a.get(path('configmaps', 'x')))), [
+        `conformance Update ${data(['b'])}`,
+        `tool Update ${data(['a'], true)}`,
+      ]);
     },
   },
   {
@@ -147,7 +173,11 @@ export const applyCases: readonly ConformanceCase[] = [
         422,
         'Invalid',
         'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch',
-        { group: 'meta.k8s.io', kind: 'PatchOptions', causes: [{ reason: 'FieldValueRequired', field: 'fieldManager' }] },
+        {
+          group: 'meta.k8s.io',
+          kind: 'PatchOptions',
+          causes: [{ reason: 'FieldValueRequired', field: 'fieldManager' }],
+        },
       );
       await refused(b.get(path('configmaps', 'x')), 404, 'NotFound');
     },
@@ -170,7 +200,12 @@ export const applyCases: readonly ConformanceCase[] = [
     id: 'apply/needs-kind',
     title: 'an apply must say kind and version',
     run: async ({ a, b, path }) => {
-      await refused(a.apply(path('configmaps', 'x'), { metadata: { name: 'x' }, data: {} }, 'one'), 400, 'BadRequest', /apiVersion|kind/i);
+      await refused(
+        a.apply(path('configmaps', 'x'), { metadata: { name: 'x' }, data: {} }, 'one'),
+        400,
+        'BadRequest',
+        /apiVersion|kind/i,
+      );
       await refused(b.get(path('configmaps', 'x')), 404, 'NotFound');
     },
   },
@@ -178,7 +213,12 @@ export const applyCases: readonly ConformanceCase[] = [
     id: 'apply/wrong-name',
     title: 'an apply must name the object of its path',
     run: async ({ a, b, path }) => {
-      await refused(a.apply(path('configmaps', 'x'), configMap('y'), 'one'), 400, 'BadRequest', 'the name of the object (y) does not match the name on the URL (x)');
+      await refused(
+        a.apply(path('configmaps', 'x'), configMap('y'), 'one'),
+        400,
+        'BadRequest',
+        'the name of the object (y) does not match the name on the URL (x)',
+      );
       await refused(b.get(path('configmaps', 'y')), 404, 'NotFound');
     },
   },
@@ -187,7 +227,12 @@ export const applyCases: readonly ConformanceCase[] = [
     title: 'an apply must not carry managedFields',
     run: async ({ a, b, path }) => {
       const made = await ok(a.apply(path('configmaps', 'x'), configMap('x'), 'one'));
-      await refused(b.apply(path('configmaps', 'x'), made, 'one'), 400, 'BadRequest', 'metadata.managedFields must be nil');
+      await refused(
+        b.apply(path('configmaps', 'x'), made, 'one'),
+        400,
+        'BadRequest',
+        'metadata.managedFields must be nil',
+      );
     },
   },
   {
@@ -195,7 +240,10 @@ export const applyCases: readonly ConformanceCase[] = [
     title: 'an apply with a field that is not in the schema is refused',
     run: async ({ a, b, path }) => {
       const reply = await a.apply(path('configmaps', 'x'), { ...configMap('x'), dta: { a: '1' } }, 'one');
-      has({ status: reply.status, message: reply.body.message }, { status: 500, message: /field not declared in schema/ });
+      has(
+        { status: reply.status, message: reply.body.message },
+        { status: 500, message: /field not declared in schema/ },
+      );
       await refused(b.get(path('configmaps', 'x')), 404, 'NotFound');
     },
   },
@@ -211,7 +259,9 @@ export const applyCases: readonly ConformanceCase[] = [
         spec: { template: { spec: { containers: [{ name: 'side', image: 'car' }] } } },
       };
       await ok(b.apply(path('deployments', 'x'), side, 'two'));
-      await ok(a.get(path('deployments', 'x')), { spec: { template: { spec: { containers: [{ name: 'main' }, { name: 'side' }] } } } });
+      await ok(a.get(path('deployments', 'x')), {
+        spec: { template: { spec: { containers: [{ name: 'main' }, { name: 'side' }] } } },
+      });
       await ok(b.apply(path('deployments', 'x'), { ...side, spec: {} }, 'two'));
       await ok(a.get(path('deployments', 'x')), { spec: { template: { spec: { containers: [{ name: 'main' }] } } } });
     },
@@ -240,7 +290,9 @@ export const applyCases: readonly ConformanceCase[] = [
       const { replicas: _, ...rest } = deployment('x').spec;
       await ok(a.apply(path('deployments', 'x'), { ...deployment('x'), spec: rest }, 'one'));
       await ok(c.get(path('deployments', 'x')), { spec: { replicas: 3 } });
-      await ok(b.apply(path('deployments', 'x'), { ...scaler, spec: { replicas: 5 } }, 'scaler'), { spec: { replicas: 5 } });
+      await ok(b.apply(path('deployments', 'x'), { ...scaler, spec: { replicas: 5 } }, 'scaler'), {
+        spec: { replicas: 5 },
+      });
     },
   },
   {
@@ -248,11 +300,18 @@ export const applyCases: readonly ConformanceCase[] = [
     title: 'fields set through status are recorded apart',
     run: async ({ a, b, path }) => {
       await ok(a.apply(path('deployments', 'x'), deployment('x'), 'one'));
-      await ok(b.merge(path('deployments', 'x', 'status'), { status: { replicas: 2 } }, { fieldManager: 'controller' }));
+      await ok(
+        b.merge(path('deployments', 'x', 'status'), { status: { replicas: 2 } }, { fieldManager: 'controller' }),
+      );
       const { metadata } = await ok(a.get(path('deployments', 'x')));
       has(metadata.managedFields, [
         { manager: 'one', operation: 'Apply', subresource: undefined },
-        { manager: 'controller', operation: 'Update', subresource: 'status', fieldsV1: { 'f:status': { 'f:replicas': {} } } },
+        {
+          manager: 'controller',
+          operation: 'Update',
+          subresource: 'status',
+          fieldsV1: { 'f:status': { 'f:replicas': {} } },
+        },
       ]);
     },
   },
@@ -261,9 +320,19 @@ export const applyCases: readonly ConformanceCase[] = [
     title: 'a status can be applied through its subresource and leaves the spec alone',
     run: async ({ a, b, path }) => {
       await ok(a.post(path('deployments'), deployment('x')));
-      const body = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'x' }, spec: { replicas: 9 }, status: { replicas: 2 } };
+      const body = {
+        apiVersion: 'apps/v1',
+        kind: 'Deployment',
+        metadata: { name: 'x' },
+        spec: { replicas: 9 },
+        status: { replicas: 2 },
+      };
       await ok(b.apply(path('deployments', 'x', 'status'), body, 'controller'));
-      await ok(a.get(path('deployments', 'x')), { spec: { replicas: 1 }, status: { replicas: 2 }, metadata: { generation: 1 } });
+      await ok(a.get(path('deployments', 'x')), {
+        spec: { replicas: 1 },
+        status: { replicas: 2 },
+        metadata: { generation: 1 },
+      });
     },
   },
   {
@@ -274,7 +343,12 @@ export const applyCases: readonly ConformanceCase[] = [
       await ok(b.merge(path('configmaps', 'x'), { metadata: { managedFields: [{}] } }));
       same((await ok(a.get(path('configmaps', 'x')))).metadata.managedFields, undefined);
       // Nobody owns what was there before the next apply; it is called by that name.
-      await refused(b.apply(path('configmaps', 'x'), configMap('x', { a: '2' }), 'two'), 409, 'Conflict', 'Apply failed with 1 conflict: conflict with "before-first-apply" using v1: .data.a');
+      await refused(
+        b.apply(path('configmaps', 'x'), configMap('x', { a: '2' }), 'two'),
+        409,
+        'Conflict',
+        'Apply failed with 1 conflict: conflict with "before-first-apply" using v1: .data.a',
+      );
     },
   },
   {
@@ -292,7 +366,12 @@ export const applyCases: readonly ConformanceCase[] = [
     title: 'an apply that names a uid never creates',
     run: async ({ a, b, path }) => {
       const body = configMap('x', {}, { uid: '11111111-1111-1111-1111-111111111111' });
-      await refused(a.apply(path('configmaps', 'x'), body, 'one'), 409, 'Conflict', /uid mismatch: the provided object specified uid 11111111-1111-1111-1111-111111111111, and no existing object was found/);
+      await refused(
+        a.apply(path('configmaps', 'x'), body, 'one'),
+        409,
+        'Conflict',
+        /uid mismatch: the provided object specified uid 11111111-1111-1111-1111-111111111111, and no existing object was found/,
+      );
       await refused(b.get(path('configmaps', 'x')), 404, 'NotFound');
     },
   },

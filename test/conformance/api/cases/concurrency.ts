@@ -13,10 +13,16 @@ export const concurrencyCases: readonly ConformanceCase[] = [
     run: async ({ a, b, path }) => {
       const made = await ok(a.post(path('configmaps'), configMap('x')));
       await ok(a.put(path('configmaps', 'x'), { ...made, data: { a: '2' } }));
-      await refused(b.put(path('configmaps', 'x'), { ...made, data: { a: '3' } }), 409, 'Conflict', modified('configmaps', 'x'), {
-        name: 'x',
-        kind: 'configmaps',
-      });
+      await refused(
+        b.put(path('configmaps', 'x'), { ...made, data: { a: '3' } }),
+        409,
+        'Conflict',
+        modified('configmaps', 'x'),
+        {
+          name: 'x',
+          kind: 'configmaps',
+        },
+      );
       await ok(b.get(path('configmaps', 'x')), { data: { a: '2' } });
     },
   },
@@ -71,7 +77,12 @@ export const concurrencyCases: readonly ConformanceCase[] = [
       const made = await ok(a.post(path('configmaps'), configMap('x')));
       const { resourceVersion } = made.metadata;
       await ok(a.merge(path('configmaps', 'x'), { metadata: { resourceVersion }, data: { a: '2' } }));
-      await refused(b.merge(path('configmaps', 'x'), { metadata: { resourceVersion }, data: { a: '3' } }), 409, 'Conflict', modified('configmaps', 'x'));
+      await refused(
+        b.merge(path('configmaps', 'x'), { metadata: { resourceVersion }, data: { a: '3' } }),
+        409,
+        'Conflict',
+        modified('configmaps', 'x'),
+      );
       await ok(b.get(path('configmaps', 'x')), { data: { a: '2' } });
     },
   },
@@ -81,7 +92,12 @@ export const concurrencyCases: readonly ConformanceCase[] = [
     run: async ({ a, b, path }) => {
       await ok(a.post(path('configmaps'), configMap('x')));
       const uid = '11111111-1111-1111-1111-111111111111';
-      await refused(b.merge(path('configmaps', 'x'), { metadata: { uid }, data: { a: '3' } }), 422, 'Invalid', `ConfigMap "x" is invalid: metadata.uid: Invalid value: "${uid}": field is immutable`);
+      await refused(
+        b.merge(path('configmaps', 'x'), { metadata: { uid }, data: { a: '3' } }),
+        422,
+        'Invalid',
+        `ConfigMap "x" is invalid: metadata.uid: Invalid value: "${uid}": field is immutable`,
+      );
       await ok(a.get(path('configmaps', 'x')), { data: { a: '1' } });
     },
   },
@@ -92,7 +108,9 @@ export const concurrencyCases: readonly ConformanceCase[] = [
       await ok(a.post(path('configmaps'), configMap('x', {})));
       const keys = Array.from({ length: 12 }, (_, i) => `k${i}`);
       const clients = [a, b, c];
-      await Promise.all(keys.map((key, i) => ok(clients[i % 3]!.merge(path('configmaps', 'x'), { data: { [key]: 'v' } }))));
+      await Promise.all(
+        keys.map((key, i) => ok(clients[i % 3]!.merge(path('configmaps', 'x'), { data: { [key]: 'v' } }))),
+      );
       same(Object.keys((await ok(a.get(path('configmaps', 'x')))).data).sort(), keys.sort());
     },
   },
@@ -102,7 +120,9 @@ export const concurrencyCases: readonly ConformanceCase[] = [
     run: async ({ a, b, c, path }) => {
       const clients = [a, b, c];
       const replies = await Promise.all(
-        Array.from({ length: 10 }, (_, i) => clients[i % 3]!.post(path('configmaps'), configMap('x', { by: String(i) }))),
+        Array.from({ length: 10 }, (_, i) =>
+          clients[i % 3]!.post(path('configmaps'), configMap('x', { by: String(i) })),
+        ),
       );
       same(replies.map(({ status }) => status).sort(), [201, ...Array(9).fill(409)]);
       const winner = replies.find(({ status }) => status === 201)!.body;
@@ -155,11 +175,17 @@ export const concurrencyCases: readonly ConformanceCase[] = [
     run: async ({ a, b, path }) => {
       const made = await ok(a.post(path('deployments'), deployment('x')));
       await ok(a.put(path('deployments', 'x', 'status'), { ...made, status: { replicas: 1 } }));
-      await refused(b.put(path('deployments', 'x', 'status'), { ...made, status: { replicas: 2 } }), 409, 'Conflict', modified('deployments.apps', 'x'), {
-        name: 'x',
-        group: 'apps',
-        kind: 'deployments',
-      });
+      await refused(
+        b.put(path('deployments', 'x', 'status'), { ...made, status: { replicas: 2 } }),
+        409,
+        'Conflict',
+        modified('deployments.apps', 'x'),
+        {
+          name: 'x',
+          group: 'apps',
+          kind: 'deployments',
+        },
+      );
       await ok(b.get(path('deployments', 'x')), { status: { replicas: 1 } });
     },
   },
@@ -178,13 +204,17 @@ export const concurrencyCases: readonly ConformanceCase[] = [
     title: 'versions of an object grow with each change, also across kinds',
     run: async ({ a, b, path }) => {
       const versions: number[] = [];
-      const note = (thing: { metadata: { resourceVersion: string } }) => versions.push(Number(thing.metadata.resourceVersion));
+      const note = (thing: { metadata: { resourceVersion: string } }) =>
+        versions.push(Number(thing.metadata.resourceVersion));
       note(await ok(a.post(path('configmaps'), configMap('x'))));
       note(await ok(b.post(path('secrets'), { metadata: { name: 'x' } })));
       note(await ok(a.merge(path('configmaps', 'x'), { data: { a: '2' } })));
       note(await ok(b.merge(path('secrets', 'x'), { metadata: { labels: { l: 'v' } } })));
       note(await ok(b.get(path('configmaps'))));
-      same(versions, versions.toSorted((x, y) => x - y));
+      same(
+        versions,
+        versions.toSorted((x, y) => x - y),
+      );
       has(new Set(versions.slice(0, 4)).size, 4);
     },
   },

@@ -51,12 +51,15 @@ export const crudCases: readonly ConformanceCase[] = [
       const body = configMap('x', {}, { resourceVersion: '1' });
       const { status, body: answer } = await a.post(path('configmaps'), body);
       // No reason: the storage refuses it, not the handler.
-      has({ status, ...answer }, {
-        status: 'Failure',
-        code: 500,
-        reason: undefined,
-        message: 'resourceVersion should not be set on objects to be created',
-      });
+      has(
+        { status, ...answer },
+        {
+          status: 'Failure',
+          code: 500,
+          reason: undefined,
+          message: 'resourceVersion should not be set on objects to be created',
+        },
+      );
       await missing(b.get(path('configmaps', 'x')));
     },
   },
@@ -79,7 +82,12 @@ export const crudCases: readonly ConformanceCase[] = [
       has(made.metadata, { name: /^n{58}[a-z0-9]{5}$/ });
       await ok(b.get(path('configmaps', made.metadata.name)));
       const tooLong = { metadata: { generateName: 'n'.repeat(300) } };
-      await refused(b.post(path('configmaps'), tooLong), 422, 'Invalid', /metadata.generateName: Invalid value: .*: must be no more than 253 characters/);
+      await refused(
+        b.post(path('configmaps'), tooLong),
+        422,
+        'Invalid',
+        /metadata.generateName: Invalid value: .*: must be no more than 253 characters/,
+      );
     },
   },
   {
@@ -110,7 +118,7 @@ export const crudCases: readonly ConformanceCase[] = [
     title: 'names are checked, and the refusal says how they should look',
     run: async ({ a, b, path }) => {
       const message =
-        'ConfigMap "Not_Valid" is invalid: metadata.name: Invalid value: "Not_Valid": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, \'-\' or \'.\', and must start and end with an alphanumeric character (e.g. \'example.com\', regex used for validation is \'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\')';
+        "ConfigMap \"Not_Valid\" is invalid: metadata.name: Invalid value: \"Not_Valid\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
       await refused(a.post(path('configmaps'), configMap('Not_Valid')), 422, 'Invalid', message, {
         name: 'Not_Valid',
         kind: 'ConfigMap',
@@ -124,7 +132,12 @@ export const crudCases: readonly ConformanceCase[] = [
     title: 'names are at most 253 characters, those of services at most 63',
     run: async ({ a, b, path }) => {
       await ok(a.post(path('configmaps'), configMap('n'.repeat(253))));
-      await refused(a.post(path('configmaps'), configMap('n'.repeat(254))), 422, 'Invalid', /must be no more than 253 characters/);
+      await refused(
+        a.post(path('configmaps'), configMap('n'.repeat(254))),
+        422,
+        'Invalid',
+        /must be no more than 253 characters/,
+      );
       const service = { metadata: { name: 'n'.repeat(64) }, spec: { ports: [{ port: 80 }] } };
       await refused(b.post(path('services'), service), 422, 'Invalid', /must be no more than 63 characters/);
     },
@@ -133,7 +146,10 @@ export const crudCases: readonly ConformanceCase[] = [
     id: 'crud/get-missing',
     title: 'what is not there is a NotFound that names it',
     run: async ({ a, b, path }) => {
-      await refused(a.get(path('configmaps', 'x')), 404, 'NotFound', 'configmaps "x" not found', { name: 'x', kind: 'configmaps' });
+      await refused(a.get(path('configmaps', 'x')), 404, 'NotFound', 'configmaps "x" not found', {
+        name: 'x',
+        kind: 'configmaps',
+      });
       await refused(a.get(path('deployments', 'x')), 404, 'NotFound', 'deployments.apps "x" not found', {
         name: 'x',
         group: 'apps',
@@ -194,7 +210,9 @@ export const crudCases: readonly ConformanceCase[] = [
       const watching = await c.watch(path('configmaps'), { resourceVersion: made.metadata.resourceVersion });
       const put = await ok(b.put(path('configmaps', 'x'), made));
       same(put.metadata.resourceVersion, made.metadata.resourceVersion);
-      await ok(b.merge(path('configmaps', 'x'), { data: { a: '1' } }), { metadata: { resourceVersion: made.metadata.resourceVersion } });
+      await ok(b.merge(path('configmaps', 'x'), { data: { a: '1' } }), {
+        metadata: { resourceVersion: made.metadata.resourceVersion },
+      });
       await ok(a.post(path('configmaps'), configMap('y')));
       has(await watching.take(1), [{ type: 'ADDED', object: { metadata: { name: 'y' } } }]);
       watching.close();
@@ -206,7 +224,10 @@ export const crudCases: readonly ConformanceCase[] = [
     run: async ({ a, b, path }) => {
       const made = await ok(a.post(path('configmaps'), configMap('x')));
       const { kind, status, details } = await ok(b.delete(path('configmaps', 'x')));
-      same({ kind, status, details }, { kind: 'Status', status: 'Success', details: { name: 'x', kind: 'configmaps', uid: made.metadata.uid } });
+      same(
+        { kind, status, details },
+        { kind: 'Status', status: 'Success', details: { name: 'x', kind: 'configmaps', uid: made.metadata.uid } },
+      );
       await missing(a.get(path('configmaps', 'x')));
     },
   },
@@ -237,10 +258,16 @@ export const crudCases: readonly ConformanceCase[] = [
     id: 'crud/delete-collection',
     title: 'a collection is deleted within its selection only',
     run: async ({ a, b, path }) => {
-      for (const [name, set] of [['p', 'one'], ['q', 'one'], ['r', 'two']] as const) {
+      for (const [name, set] of [
+        ['p', 'one'],
+        ['q', 'one'],
+        ['r', 'two'],
+      ] as const) {
         await ok(a.post(path('configmaps'), configMap(name, {}, { labels: { set } })));
       }
-      const gone = await ok(b.delete(path('configmaps'), undefined, { labelSelector: 'set=one' }), { kind: 'ConfigMapList' });
+      const gone = await ok(b.delete(path('configmaps'), undefined, { labelSelector: 'set=one' }), {
+        kind: 'ConfigMapList',
+      });
       same(namesOf(gone), ['p', 'q']);
       same(namesOf(await ok(a.get(path('configmaps')))), ['r']);
     },
@@ -271,7 +298,12 @@ export const crudCases: readonly ConformanceCase[] = [
         'ConfigMap "x" is invalid: data: Forbidden: field is immutable when `immutable` is set',
         { causes: [{ reason: 'FieldValueForbidden', field: 'data' }] },
       );
-      await refused(b.merge(path('configmaps', 'x'), { immutable: false }), 422, 'Invalid', /immutable: Forbidden: field is immutable when `immutable` is set/);
+      await refused(
+        b.merge(path('configmaps', 'x'), { immutable: false }),
+        422,
+        'Invalid',
+        /immutable: Forbidden: field is immutable when `immutable` is set/,
+      );
       await ok(b.merge(path('configmaps', 'x'), { metadata: { labels: { l: 'v' } } }));
       await ok(a.get(path('configmaps', 'x')), { data: { a: '1' } });
     },
@@ -280,10 +312,13 @@ export const crudCases: readonly ConformanceCase[] = [
     id: 'crud/secret-string-data',
     title: 'stringData of a secret is write-only and ends in data',
     run: async ({ a, b, path }) => {
-      await ok(a.post(path('secrets'), { metadata: { name: 'x' }, stringData: { user: 'me' }, data: { other: 'eA==' } }), {
-        type: 'Opaque',
-        stringData: undefined,
-      });
+      await ok(
+        a.post(path('secrets'), { metadata: { name: 'x' }, stringData: { user: 'me' }, data: { other: 'eA==' } }),
+        {
+          type: 'Opaque',
+          stringData: undefined,
+        },
+      );
       same((await ok(b.get(path('secrets', 'x')))).data, { user: 'bWU=', other: 'eA==' });
       await ok(b.merge(path('secrets', 'x'), { stringData: { user: 'you' } }));
       has((await ok(a.get(path('secrets', 'x')))).data, { user: 'eW91' });
@@ -294,8 +329,12 @@ export const crudCases: readonly ConformanceCase[] = [
     title: 'generation counts changes of the spec, not of labels or status',
     run: async ({ a, b, path }) => {
       await ok(a.post(path('deployments'), deployment('x')), { metadata: { generation: 1 } });
-      await ok(b.merge(path('deployments', 'x'), { metadata: { labels: { l: 'v' } } }), { metadata: { generation: 1 } });
-      await ok(b.merge(path('deployments', 'x', 'status'), { status: { replicas: 3 } }), { metadata: { generation: 1 } });
+      await ok(b.merge(path('deployments', 'x'), { metadata: { labels: { l: 'v' } } }), {
+        metadata: { generation: 1 },
+      });
+      await ok(b.merge(path('deployments', 'x', 'status'), { status: { replicas: 3 } }), {
+        metadata: { generation: 1 },
+      });
       await ok(a.merge(path('deployments', 'x'), { spec: { replicas: 2 } }), { metadata: { generation: 2 } });
       await ok(b.get(path('deployments', 'x')), { metadata: { generation: 2 }, status: { replicas: 3 } });
     },

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // How objects go: finalizers, grace, eviction with budgets, namespaces.
-import { type ConformanceCase, has, missing, namesOf, ok, refused, same } from '../case.ts';
+
 import type { Context } from '../case.ts';
+import { type ConformanceCase, has, missing, namesOf, ok, refused, same } from '../case.ts';
 import { budget, configMap, deployment, pod } from '../objects.ts';
 
 const finalizers = ['example.com/wait'];
 
 /** A pod that a node runs, by the word of its kubelet. */
-async function running({ a, path }: Context, name: string, labels: Readonly<Record<string, string>> = {}): Promise<void> {
+async function running(
+  { a, path }: Context,
+  name: string,
+  labels: Readonly<Record<string, string>> = {},
+): Promise<void> {
   await ok(a.post(path('pods'), pod(name, { nodeName: 'somewhere' }, { labels })));
   const conditions = [{ type: 'Ready', status: 'True' }];
   await ok(a.patch('strategic', path('pods', name, 'status'), { status: { phase: 'Running', conditions } }));
@@ -17,9 +22,20 @@ function eviction(name: string, deleteOptions?: object) {
   return { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name }, ...(deleteOptions ? { deleteOptions } : {}) };
 }
 
-async function budgetOf({ a, path }: Context, name: string, disruptionsAllowed: number, spec: object = { minAvailable: 1 }): Promise<void> {
+async function budgetOf(
+  { a, path }: Context,
+  name: string,
+  disruptionsAllowed: number,
+  spec: object = { minAvailable: 1 },
+): Promise<void> {
   const made = await ok(a.post(path('poddisruptionbudgets'), budget(name, spec as Record<string, unknown>)));
-  const status = { disruptionsAllowed, currentHealthy: 1, desiredHealthy: 1, expectedPods: 1, observedGeneration: made.metadata.generation };
+  const status = {
+    disruptionsAllowed,
+    currentHealthy: 1,
+    desiredHealthy: 1,
+    expectedPods: 1,
+    observedGeneration: made.metadata.generation,
+  };
   await ok(a.merge(path('poddisruptionbudgets', name, 'status'), { status }));
 }
 
@@ -82,7 +98,12 @@ export const deletionCases: readonly ConformanceCase[] = [
     run: async ({ a, b, path }) => {
       await ok(a.post(path('configmaps'), configMap('x', {}, { finalizers })));
       await ok(a.delete(path('configmaps', 'x')));
-      await refused(b.post(path('configmaps'), configMap('x')), 409, 'AlreadyExists', 'object is being deleted: configmaps "x" already exists');
+      await refused(
+        b.post(path('configmaps'), configMap('x')),
+        409,
+        'AlreadyExists',
+        'object is being deleted: configmaps "x" already exists',
+      );
       await ok(a.merge(path('configmaps', 'x'), { metadata: { finalizers: null } }));
       await ok(b.post(path('configmaps'), configMap('x')));
     },
@@ -94,7 +115,10 @@ export const deletionCases: readonly ConformanceCase[] = [
       await ok(a.post(path('configmaps'), configMap('x', {}, { finalizers })));
       const marked = await ok(a.delete(path('configmaps', 'x')));
       await ok(b.put(path('configmaps', 'x'), configMap('x', { b: '2' }, { finalizers })));
-      await ok(a.get(path('configmaps', 'x')), { data: { b: '2' }, metadata: { deletionTimestamp: marked.metadata.deletionTimestamp } });
+      await ok(a.get(path('configmaps', 'x')), {
+        data: { b: '2' },
+        metadata: { deletionTimestamp: marked.metadata.deletionTimestamp },
+      });
       await ok(a.merge(path('configmaps', 'x'), { metadata: { finalizers: null } }));
     },
   },
@@ -102,7 +126,12 @@ export const deletionCases: readonly ConformanceCase[] = [
     id: 'deletion/bad-finalizer',
     title: 'finalizers must be qualified names',
     run: async ({ a, b, path }) => {
-      await refused(a.post(path('configmaps'), configMap('x', {}, { finalizers: ['Bad Name'] })), 422, 'Invalid', /metadata.finalizers: Invalid value: "Bad Name": name part must consist of alphanumeric characters/);
+      await refused(
+        a.post(path('configmaps'), configMap('x', {}, { finalizers: ['Bad Name'] })),
+        422,
+        'Invalid',
+        /metadata.finalizers: Invalid value: "Bad Name": name part must consist of alphanumeric characters/,
+      );
       await missing(b.get(path('configmaps', 'x')));
     },
   },
@@ -134,9 +163,15 @@ export const deletionCases: readonly ConformanceCase[] = [
     run: async (context) => {
       const { a, b, path } = context;
       await running(context, 'x');
-      const first = await ok(a.delete(path('pods', 'x'), { gracePeriodSeconds: 60 }), { metadata: { deletionGracePeriodSeconds: 60 } });
-      await ok(b.delete(path('pods', 'x'), { gracePeriodSeconds: 90 }), { metadata: { deletionGracePeriodSeconds: 60, deletionTimestamp: first.metadata.deletionTimestamp } });
-      const second = await ok(b.delete(path('pods', 'x'), { gracePeriodSeconds: 5 }), { metadata: { deletionGracePeriodSeconds: 5 } });
+      const first = await ok(a.delete(path('pods', 'x'), { gracePeriodSeconds: 60 }), {
+        metadata: { deletionGracePeriodSeconds: 60 },
+      });
+      await ok(b.delete(path('pods', 'x'), { gracePeriodSeconds: 90 }), {
+        metadata: { deletionGracePeriodSeconds: 60, deletionTimestamp: first.metadata.deletionTimestamp },
+      });
+      const second = await ok(b.delete(path('pods', 'x'), { gracePeriodSeconds: 5 }), {
+        metadata: { deletionGracePeriodSeconds: 5 },
+      });
       same(second.metadata.deletionTimestamp < first.metadata.deletionTimestamp, true, 'an earlier end');
       await ok(a.delete(path('pods', 'x'), undefined, { gracePeriodSeconds: '0' }));
       await missing(b.get(path('pods', 'x')));
@@ -184,7 +219,12 @@ export const deletionCases: readonly ConformanceCase[] = [
         'Invalid',
         'DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Unsupported value: "Sideways": supported values: "Foreground", "Background", "Orphan", "nil"',
       );
-      await refused(b.delete(path('configmaps', 'x'), { propagationPolicy: 'Orphan', orphanDependents: true }), 422, 'Invalid', /orphanDependents and deletionPropagation cannot be both set/);
+      await refused(
+        b.delete(path('configmaps', 'x'), { propagationPolicy: 'Orphan', orphanDependents: true }),
+        422,
+        'Invalid',
+        /orphanDependents and deletionPropagation cannot be both set/,
+      );
       await ok(a.get(path('configmaps', 'x')));
     },
   },
@@ -233,7 +273,14 @@ export const deletionCases: readonly ConformanceCase[] = [
         429,
         'TooManyRequests',
         "Cannot evict pod as it would violate the pod's disruption budget.",
-        { causes: [{ reason: 'DisruptionBudget', message: 'The disruption budget guard needs 1 healthy pods and has 1 currently' }] },
+        {
+          causes: [
+            {
+              reason: 'DisruptionBudget',
+              message: 'The disruption budget guard needs 1 healthy pods and has 1 currently',
+            },
+          ],
+        },
       );
       same((await ok(a.get(path('pods', 'x')))).metadata.deletionTimestamp, undefined);
     },
@@ -261,7 +308,12 @@ export const deletionCases: readonly ConformanceCase[] = [
       await ok(a.post(path('poddisruptionbudgets'), budget('guard', { minAvailable: 1 })));
       await refused(b.post(path('pods', 'x', 'eviction'), eviction('x')), 429, 'TooManyRequests', undefined, {
         retryAfterSeconds: 10,
-        causes: [{ reason: 'DisruptionBudget', message: 'The disruption budget guard is still being processed by the server.' }],
+        causes: [
+          {
+            reason: 'DisruptionBudget',
+            message: 'The disruption budget guard is still being processed by the server.',
+          },
+        ],
       });
       await ok(a.get(path('pods', 'x')));
     },
@@ -276,7 +328,9 @@ export const deletionCases: readonly ConformanceCase[] = [
       await budgetOf(context, 'second', 1, { minAvailable: 1, selector: { matchLabels: { too: 'yes' } } });
       const { status, body } = await b.post(path('pods', 'x', 'eviction'), eviction('x'));
       same(status, 500);
-      has(body, { message: /This pod has more than one PodDisruptionBudget, which the eviction subresource does not support\./ });
+      has(body, {
+        message: /This pod has more than one PodDisruptionBudget, which the eviction subresource does not support\./,
+      });
       await ok(a.get(path('pods', 'x')));
     },
   },
@@ -297,7 +351,11 @@ export const deletionCases: readonly ConformanceCase[] = [
     run: async (context) => {
       const { a, b, path } = context;
       await running(context, 'x', { app: 'guard' });
-      await ok(a.patch('strategic', path('pods', 'x', 'status'), { status: { conditions: [{ type: 'Ready', status: 'False' }] } }));
+      await ok(
+        a.patch('strategic', path('pods', 'x', 'status'), {
+          status: { conditions: [{ type: 'Ready', status: 'False' }] },
+        }),
+      );
       await budgetOf(context, 'guard', 0, { minAvailable: 1, unhealthyPodEvictionPolicy: 'AlwaysAllow' });
       await ok(b.post(path('pods', 'x', 'eviction'), eviction('x')));
       has((await ok(a.get(path('pods', 'x')))).metadata, { deletionTimestamp: /Z$/ });
@@ -324,7 +382,12 @@ export const deletionCases: readonly ConformanceCase[] = [
       const { a, b, path } = context;
       await refused(a.post(path('pods', 'x', 'eviction'), eviction('x')), 404, 'NotFound', 'pods "x" not found');
       await running(context, 'x');
-      await refused(b.post(path('pods', 'x', 'eviction'), eviction('y')), 400, 'BadRequest', 'name in URL does not match name in Eviction object');
+      await refused(
+        b.post(path('pods', 'x', 'eviction'), eviction('y')),
+        400,
+        'BadRequest',
+        'name in URL does not match name in Eviction object',
+      );
     },
   },
   {
@@ -338,16 +401,31 @@ export const deletionCases: readonly ConformanceCase[] = [
         spec: { finalizers: ['kubernetes'] },
         status: { phase: 'Active' },
       });
-      await ok(b.merge(path('namespaces', name), { metadata: { labels: { 'kubernetes.io/metadata.name': null, more: 'x' } } }));
-      await ok(a.get(path('namespaces', name)), { metadata: { labels: { 'kubernetes.io/metadata.name': name, more: 'x' } } });
+      await ok(
+        b.merge(path('namespaces', name), { metadata: { labels: { 'kubernetes.io/metadata.name': null, more: 'x' } } }),
+      );
+      await ok(a.get(path('namespaces', name)), {
+        metadata: { labels: { 'kubernetes.io/metadata.name': name, more: 'x' } },
+      });
     },
   },
   {
     id: 'namespaces/create-in-missing',
     title: 'nothing can be created in a namespace that does not exist',
     run: async ({ a, b }) => {
-      await refused(a.post('/api/v1/namespaces/nowhere-at-all/configmaps', configMap('x')), 404, 'NotFound', 'namespaces "nowhere-at-all" not found', { name: 'nowhere-at-all', kind: 'namespaces' });
-      await refused(b.post('/apis/apps/v1/namespaces/nowhere-at-all/deployments', deployment('x')), 404, 'NotFound', 'namespaces "nowhere-at-all" not found');
+      await refused(
+        a.post('/api/v1/namespaces/nowhere-at-all/configmaps', configMap('x')),
+        404,
+        'NotFound',
+        'namespaces "nowhere-at-all" not found',
+        { name: 'nowhere-at-all', kind: 'namespaces' },
+      );
+      await refused(
+        b.post('/apis/apps/v1/namespaces/nowhere-at-all/deployments', deployment('x')),
+        404,
+        'NotFound',
+        'namespaces "nowhere-at-all" not found',
+      );
     },
   },
   {
@@ -359,11 +437,23 @@ export const deletionCases: readonly ConformanceCase[] = [
       await ok(a.post(path('namespaces'), { metadata: { name } }));
       await ok(a.post(inside, configMap('x')));
       await ok(a.delete(path('namespaces', name)), { status: { phase: 'Terminating' } });
-      await refused(b.post(inside, configMap('y')), 403, 'Forbidden', `configmaps "y" is forbidden: unable to create new content in namespace ${name} because it is being terminated`, {
-        name: 'y',
-        kind: 'configmaps',
-        causes: [{ reason: 'NamespaceTerminating', message: `namespace ${name} is being terminated`, field: 'metadata.namespace' }],
-      });
+      await refused(
+        b.post(inside, configMap('y')),
+        403,
+        'Forbidden',
+        `configmaps "y" is forbidden: unable to create new content in namespace ${name} because it is being terminated`,
+        {
+          name: 'y',
+          kind: 'configmaps',
+          causes: [
+            {
+              reason: 'NamespaceTerminating',
+              message: `namespace ${name} is being terminated`,
+              field: 'metadata.namespace',
+            },
+          ],
+        },
+      );
       await ok(b.merge(`${inside}/x`, { data: { a: '2' } }));
       await ok(b.get(`${inside}/x`), { data: { a: '2' } });
     },
@@ -374,8 +464,13 @@ export const deletionCases: readonly ConformanceCase[] = [
     run: async ({ a, b, path, unique }) => {
       const name = unique('ns');
       await ok(a.post(path('namespaces'), { metadata: { name } }));
-      const going = await ok(a.delete(path('namespaces', name)), { metadata: { name }, status: { phase: 'Terminating' } });
-      await ok(b.merge(path('namespaces', name), { spec: { finalizers: [] } }), { spec: { finalizers: ['kubernetes'] } });
+      const going = await ok(a.delete(path('namespaces', name)), {
+        metadata: { name },
+        status: { phase: 'Terminating' },
+      });
+      await ok(b.merge(path('namespaces', name), { spec: { finalizers: [] } }), {
+        spec: { finalizers: ['kubernetes'] },
+      });
       await ok(b.put(path('namespaces', name, 'finalize'), { ...going, metadata: { name }, spec: { finalizers: [] } }));
       await missing(a.get(path('namespaces', name)));
     },
@@ -384,7 +479,13 @@ export const deletionCases: readonly ConformanceCase[] = [
     id: 'namespaces/protected',
     title: 'the namespaces of the system cannot be deleted',
     run: async ({ a, b, path }) => {
-      await refused(a.delete(path('namespaces', 'default')), 403, 'Forbidden', 'namespaces "default" is forbidden: this namespace may not be deleted', { name: 'default', kind: 'namespaces' });
+      await refused(
+        a.delete(path('namespaces', 'default')),
+        403,
+        'Forbidden',
+        'namespaces "default" is forbidden: this namespace may not be deleted',
+        { name: 'default', kind: 'namespaces' },
+      );
       await refused(b.delete(path('namespaces', 'kube-system')), 403, 'Forbidden');
       await ok(a.get(path('namespaces', 'default')), { status: { phase: 'Active' } });
     },
@@ -393,7 +494,12 @@ export const deletionCases: readonly ConformanceCase[] = [
     id: 'namespaces/no-collection-delete',
     title: 'namespaces cannot be deleted all at once',
     run: async ({ a, b, path, namespace }) => {
-      await refused(a.delete(path('namespaces')), 405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource');
+      await refused(
+        a.delete(path('namespaces')),
+        405,
+        'MethodNotAllowed',
+        'the server does not allow this method on the requested resource',
+      );
       await ok(b.get(path('namespaces', namespace)), { status: { phase: 'Active' } });
     },
   },

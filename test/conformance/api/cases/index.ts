@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // All cases, area by area.
 import type { ConformanceCase } from '../case.ts';
+import { accessCases } from './access.ts';
 import { applyCases } from './apply.ts';
+import { badRequestCases } from './bad-requests.ts';
 import { concurrencyCases } from './concurrency.ts';
+import { controllerCases } from './controllers.ts';
 import { crudCases } from './crud.ts';
+import { customCases } from './custom-resources.ts';
+import { definitionCases } from './definitions.ts';
 import { deletionCases } from './deletion.ts';
 import { listCases } from './lists.ts';
 import { patchCases } from './patches.ts';
+import { presentationCases } from './presentation.ts';
+import { subresourceCases } from './subresources.ts';
+import { validationCases } from './validation.ts';
 import { watchCases } from './watches.ts';
 
 export const allCases: readonly ConformanceCase[] = [
@@ -17,4 +25,12 @@ export const allCases: readonly ConformanceCase[] = [
   ...watchCases,
   ...listCases,
   ...deletionCases,
+  ...customCases,
+  ...definitionCases,
+  ...subresourceCases,
+  ...validationCases,
+  ...presentationCases,
+  ...accessCases,
+  ...badRequestCases,
+  ...controllerCases,
 ];

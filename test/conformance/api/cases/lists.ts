@@ -65,20 +65,72 @@ interface BadSelector {
 
 const badSelectors: readonly BadSelector[] = [
   { id: 'label-two-equals', query: { labelSelector: 'a=b=c' }, message: "found '=', expected: ',' or 'end of string'" },
-  { id: 'label-open', query: { labelSelector: 'a in (b' }, message: /found '', expected: ',' or '\)'|unable to parse requirement/ },
-  { id: 'label-operator', query: { labelSelector: 'a ~ b' }, message: /unable to parse requirement: <nil>: Invalid value: "a ~ b"|found 'b'|found '~'|name part must consist/ },
-  { id: 'label-bad-key', query: { labelSelector: '-a=b' }, message: /unable to parse requirement: <nil>: Invalid value: "-a": name part must consist of alphanumeric characters/ },
-  { id: 'label-bad-value', query: { labelSelector: 'a=b_' }, message: /unable to parse requirement: values\[0\]\[a\]: Invalid value: "b_": a valid label must be an empty string or consist of alphanumeric characters/ },
-  { id: 'label-not-a-number', query: { labelSelector: 'a>x' }, message: /for 'Gt', 'Lt' operators, the value must be an integer/ },
-  { id: 'label-too-long', query: { labelSelector: `a=${'v'.repeat(64)}` }, message: /must be no more than 63 (characters|bytes)/ },
-  { id: 'field-unknown', query: { fieldSelector: 'data.a=1' }, message: '"data.a" is not a known field selector: only "metadata.name", "metadata.namespace"' },
-  { id: 'field-unknown-pod', plural: 'pods', query: { fieldSelector: 'spec.foo=1' }, message: 'field label not supported: spec.foo' },
-  { id: 'field-no-operator', query: { fieldSelector: 'metadata.name' }, message: 'invalid selector: \'metadata.name\'; can\'t understand \'metadata.name\'' },
-  { id: 'field-escape', query: { fieldSelector: 'metadata.name=a\\x' }, message: /invalid field selector|invalid selector/ },
+  {
+    id: 'label-open',
+    query: { labelSelector: 'a in (b' },
+    message: /found '', expected: ',' or '\)'|unable to parse requirement/,
+  },
+  {
+    id: 'label-operator',
+    query: { labelSelector: 'a ~ b' },
+    message: /unable to parse requirement: <nil>: Invalid value: "a ~ b"|found 'b'|found '~'|name part must consist/,
+  },
+  {
+    id: 'label-bad-key',
+    query: { labelSelector: '-a=b' },
+    message:
+      /unable to parse requirement: <nil>: Invalid value: "-a": name part must consist of alphanumeric characters/,
+  },
+  {
+    id: 'label-bad-value',
+    query: { labelSelector: 'a=b_' },
+    message:
+      /unable to parse requirement: values\[0\]\[a\]: Invalid value: "b_": a valid label must be an empty string or consist of alphanumeric characters/,
+  },
+  {
+    id: 'label-not-a-number',
+    query: { labelSelector: 'a>x' },
+    message: /for 'Gt', 'Lt' operators, the value must be an integer/,
+  },
+  {
+    id: 'label-too-long',
+    query: { labelSelector: `a=${'v'.repeat(64)}` },
+    message: /must be no more than 63 (characters|bytes)/,
+  },
+  {
+    id: 'field-unknown',
+    query: { fieldSelector: 'data.a=1' },
+    message: '"data.a" is not a known field selector: only "metadata.name", "metadata.namespace"',
+  },
+  {
+    id: 'field-unknown-pod',
+    plural: 'pods',
+    query: { fieldSelector: 'spec.foo=1' },
+    message: 'field label not supported: spec.foo',
+  },
+  {
+    id: 'field-no-operator',
+    query: { fieldSelector: 'metadata.name' },
+    message: "invalid selector: 'metadata.name'; can't understand 'metadata.name'",
+  },
+  {
+    id: 'field-escape',
+    query: { fieldSelector: 'metadata.name=a\\x' },
+    message: /invalid field selector|invalid selector/,
+  },
   { id: 'limit', query: { limit: 'many' }, message: 'strconv.ParseInt: parsing "many": invalid syntax' },
   { id: 'timeout', query: { timeoutSeconds: 'soon' }, message: 'strconv.ParseInt: parsing "soon": invalid syntax' },
-  { id: 'continue', query: { continue: '!!!', limit: '1' }, message: /continue key is not valid: illegal base64 data at input byte 0/ },
-  { id: 'continue-json', query: { continue: 'e30', limit: '1' }, message: /continue key is not valid: incorrect encoded start resourceVersion \(version meta.k8s.io\/v1\)|continue key is not valid/ },
+  {
+    id: 'continue',
+    query: { continue: '!!!', limit: '1' },
+    message: /continue key is not valid: illegal base64 data at input byte 0/,
+  },
+  {
+    id: 'continue-json',
+    query: { continue: 'e30', limit: '1' },
+    message:
+      /continue key is not valid: incorrect encoded start resourceVersion \(version meta.k8s.io\/v1\)|continue key is not valid/,
+  },
 ];
 
 const badCases: readonly ConformanceCase[] = badSelectors.map(({ id, query, message, plural = 'configmaps' }) => ({
@@ -86,7 +138,8 @@ const badCases: readonly ConformanceCase[] = badSelectors.map(({ id, query, mess
   title: `a list or watch with ${JSON.stringify(query).slice(0, 60)} is a bad request`,
   run: async ({ a, b, c, path }) => {
     await refused(a.get(path(plural), query), 400, 'BadRequest', message);
-    if (!('continue' in query) && !('timeoutSeconds' in query)) await refused(b.get(path(plural), { ...query, watch: 'true' }), 400, 'BadRequest');
+    if (!('continue' in query) && !('timeoutSeconds' in query))
+      await refused(b.get(path(plural), { ...query, watch: 'true' }), 400, 'BadRequest');
     if (!('limit' in query)) await refused(c.delete(path(plural), undefined, query), 400, 'BadRequest');
   },
 }));
@@ -119,7 +172,9 @@ const podCases: readonly ConformanceCase[] = podSelections.map(({ id, selector, 
     await ok(a.post(path('pods'), pod('waits', { schedulerName: 'mine' })));
     await ok(a.merge(path('pods', 'done', 'status'), { status: { phase: 'Succeeded' } }));
     same(namesOf(await ok(b.get(path('pods'), { fieldSelector: selector }))), names);
-    const everyone = await ok(c.get(everywhere('pods'), { fieldSelector: `${selector},metadata.namespace=${namespace}` }));
+    const everyone = await ok(
+      c.get(everywhere('pods'), { fieldSelector: `${selector},metadata.namespace=${namespace}` }),
+    );
     same(namesOf(everyone), names);
   },
 }));
@@ -141,7 +196,10 @@ const pageCases: readonly ConformanceCase[] = [
       const second = await ok(b.get(path('configmaps'), { limit: '3', continue: first.metadata.continue }));
       same([namesOf(second), second.metadata.remainingItemCount], [names.slice(3, 6), 1]);
       const last = await ok(b.get(path('configmaps'), { limit: '3', continue: second.metadata.continue }));
-      same([namesOf(last), last.metadata.continue, last.metadata.remainingItemCount], [names.slice(6), undefined, undefined]);
+      same(
+        [namesOf(last), last.metadata.continue, last.metadata.remainingItemCount],
+        [names.slice(6), undefined, undefined],
+      );
       same(new Set([first, second, last].map(({ metadata }) => metadata.resourceVersion)).size, 1);
     },
   },
@@ -179,7 +237,9 @@ const pageCases: readonly ConformanceCase[] = [
       }
       const first = await ok(b.get(path('configmaps'), { limit: '2', labelSelector: 'odd=true' }));
       same([namesOf(first), first.metadata.remainingItemCount], [['a', 'c'], undefined]);
-      const rest = await ok(b.get(path('configmaps'), { limit: '2', labelSelector: 'odd=true', continue: first.metadata.continue }));
+      const rest = await ok(
+        b.get(path('configmaps'), { limit: '2', labelSelector: 'odd=true', continue: first.metadata.continue }),
+      );
       same([namesOf(rest), rest.metadata.continue], [['e'], undefined]);
     },
   },
@@ -201,7 +261,11 @@ const pageCases: readonly ConformanceCase[] = [
       await fillPages(a, path, 2);
       const first = await ok(b.get(path('configmaps'), { limit: '1' }));
       await refused(
-        b.get(path('configmaps'), { limit: '1', continue: first.metadata.continue, resourceVersion: first.metadata.resourceVersion }),
+        b.get(path('configmaps'), {
+          limit: '1',
+          continue: first.metadata.continue,
+          resourceVersion: first.metadata.resourceVersion,
+        }),
         400,
         'BadRequest',
         'specifying resource version is not allowed when using continue',
@@ -241,7 +305,11 @@ const pageCases: readonly ConformanceCase[] = [
       const empty = await ok(a.get(path('configmaps')), { kind: 'ConfigMapList', apiVersion: 'v1', items: [] });
       has(empty.metadata, { resourceVersion: /^\d+$/ });
       await ok(b.get('/api/v1/namespaces/no-such-namespace/pods'), { kind: 'PodList', items: [] });
-      await ok(b.get('/apis/apps/v1/namespaces/no-such-namespace/deployments'), { kind: 'DeploymentList', apiVersion: 'apps/v1', items: [] });
+      await ok(b.get('/apis/apps/v1/namespaces/no-such-namespace/deployments'), {
+        kind: 'DeploymentList',
+        apiVersion: 'apps/v1',
+        items: [],
+      });
     },
   },
   {
@@ -274,7 +342,9 @@ const pageCases: readonly ConformanceCase[] = [
       await ok(a.post(path('configmaps'), configMap('x')));
       const before = await ok(b.get(path('configmaps')));
       await ok(a.post(path('configmaps'), configMap('y')));
-      const list = await ok(b.get(path('configmaps'), { resourceVersion: before.metadata.resourceVersion, resourceVersionMatch: 'Exact' }));
+      const list = await ok(
+        b.get(path('configmaps'), { resourceVersion: before.metadata.resourceVersion, resourceVersionMatch: 'Exact' }),
+      );
       same([namesOf(list), list.metadata.resourceVersion], [['x'], before.metadata.resourceVersion]);
     },
   },
@@ -286,16 +356,38 @@ const pageCases: readonly ConformanceCase[] = [
       const query = { resourceVersion: '99999999999', resourceVersionMatch: 'NotOlderThan' };
       const { status, body } = await b.get(path('configmaps'), query);
       same(status, 504);
-      has(body, { reason: 'Timeout', message: /^Timeout: Too large resource version: 99999999999, current: \d+$/, details: { causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }], retryAfterSeconds: 1 } });
+      has(body, {
+        reason: 'Timeout',
+        message: /^Timeout: Too large resource version: 99999999999, current: \d+$/,
+        details: {
+          causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
+          retryAfterSeconds: 1,
+        },
+      });
     },
   },
   {
     id: 'lists/match-without-version',
     title: 'a match without a version, and an unknown match, are refused',
     run: async ({ a, b, path }) => {
-      await refused(a.get(path('configmaps'), { resourceVersionMatch: 'Exact' }), 422, 'Invalid', 'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided');
-      await refused(b.get(path('configmaps'), { resourceVersionMatch: 'Nearly', resourceVersion: '1' }), 422, 'Invalid', /resourceVersionMatch: Unsupported value: "Nearly": supported values: "Exact", "NotOlderThan", ""/);
-      await refused(b.get(path('configmaps'), { resourceVersionMatch: 'Exact', resourceVersion: '0' }), 422, 'Invalid', /resourceVersionMatch "exact" is forbidden for resourceVersion "0"/);
+      await refused(
+        a.get(path('configmaps'), { resourceVersionMatch: 'Exact' }),
+        422,
+        'Invalid',
+        'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided',
+      );
+      await refused(
+        b.get(path('configmaps'), { resourceVersionMatch: 'Nearly', resourceVersion: '1' }),
+        422,
+        'Invalid',
+        /resourceVersionMatch: Unsupported value: "Nearly": supported values: "Exact", "NotOlderThan", ""/,
+      );
+      await refused(
+        b.get(path('configmaps'), { resourceVersionMatch: 'Exact', resourceVersion: '0' }),
+        422,
+        'Invalid',
+        /resourceVersionMatch "exact" is forbidden for resourceVersion "0"/,
+      );
     },
   },
   {
@@ -304,7 +396,9 @@ const pageCases: readonly ConformanceCase[] = [
     run: async ({ a, b, path }) => {
       const made = await ok(a.post(path('configmaps'), configMap('x')));
       await ok(b.get(path('configmaps', 'x'), { resourceVersion: '0' }), { metadata: { name: 'x' } });
-      await ok(b.get(path('configmaps', 'x'), { resourceVersion: made.metadata.resourceVersion }), { data: { a: '1' } });
+      await ok(b.get(path('configmaps', 'x'), { resourceVersion: made.metadata.resourceVersion }), {
+        data: { a: '1' },
+      });
     },
   },
   {
@@ -313,7 +407,12 @@ const pageCases: readonly ConformanceCase[] = [
     run: async ({ a, b, path, namespace }) => {
       await ok(a.post(path('deployments'), deployment('x')));
       same(namesOf(await ok(b.get(path('deployments'), { fieldSelector: `metadata.namespace=${namespace}` }))), ['x']);
-      await refused(b.get(path('deployments'), { fieldSelector: 'spec.replicas=1' }), 400, 'BadRequest', '"spec.replicas" is not a known field selector: only "metadata.name", "metadata.namespace"');
+      await refused(
+        b.get(path('deployments'), { fieldSelector: 'spec.replicas=1' }),
+        400,
+        'BadRequest',
+        '"spec.replicas" is not a known field selector: only "metadata.name", "metadata.namespace"',
+      );
     },
   },
   {
@@ -332,7 +431,14 @@ const pageCases: readonly ConformanceCase[] = [
       await ok(a.post(path('events'), event('e3', 'x', 'Warning')));
       same(namesOf(await ok(b.get(path('events'), { fieldSelector: 'involvedObject.name=x' }))), ['e1', 'e3']);
       same(namesOf(await ok(b.get(path('events'), { fieldSelector: 'involvedObject.name=x,type=Warning' }))), ['e3']);
-      same(namesOf(await ok(b.get(path('events'), { fieldSelector: 'reason=Tested,involvedObject.kind=Pod,involvedObject.name!=x' }))), ['e2']);
+      same(
+        namesOf(
+          await ok(
+            b.get(path('events'), { fieldSelector: 'reason=Tested,involvedObject.kind=Pod,involvedObject.name!=x' }),
+          ),
+        ),
+        ['e2'],
+      );
     },
   },
 ];

@@ -13,25 +13,157 @@ interface DataPatch {
 }
 
 const dataPatches: readonly DataPatch[] = [
-  { id: 'json-add', title: 'adds a key', type: 'json', before: { a: '1' }, patch: [{ op: 'add', path: '/data/b', value: '2' }], after: { a: '1', b: '2' } },
-  { id: 'json-add-replaces', title: 'replaces with an add of what is there', type: 'json', before: { a: '1' }, patch: [{ op: 'add', path: '/data/a', value: '2' }], after: { a: '2' } },
-  { id: 'json-replace', title: 'replaces a key', type: 'json', before: { a: '1' }, patch: [{ op: 'replace', path: '/data/a', value: '2' }], after: { a: '2' } },
-  { id: 'json-replace-missing', title: 'adds with a replace of what is not there', type: 'json', before: { a: '1' }, patch: [{ op: 'replace', path: '/data/z', value: '2' }], after: { a: '1', z: '2' } },
-  { id: 'json-remove', title: 'removes a key', type: 'json', before: { a: '1', b: '2' }, patch: [{ op: 'remove', path: '/data/a' }], after: { b: '2' } },
-  { id: 'json-remove-last', title: 'removes the last key and with it the map', type: 'json', before: { a: '1' }, patch: [{ op: 'remove', path: '/data/a' }], after: undefined },
-  { id: 'json-move', title: 'moves a key', type: 'json', before: { a: '1' }, patch: [{ op: 'move', from: '/data/a', path: '/data/b' }], after: { b: '1' } },
-  { id: 'json-copy', title: 'copies a key', type: 'json', before: { a: '1' }, patch: [{ op: 'copy', from: '/data/a', path: '/data/b' }], after: { a: '1', b: '1' } },
-  { id: 'json-escape', title: 'reads ~1 and ~0 in paths', type: 'json', before: { a: '1' }, patch: [{ op: 'add', path: '/metadata/annotations', value: { 'x.io/y~z': 'v' } }, { op: 'remove', path: '/metadata/annotations/x.io~1y~0z' }], after: { a: '1' } },
-  { id: 'json-test-passes', title: 'goes on after a test that holds', type: 'json', before: { a: '1' }, patch: [{ op: 'test', path: '/data/a', value: '1' }, { op: 'replace', path: '/data/a', value: '2' }], after: { a: '2' } },
+  {
+    id: 'json-add',
+    title: 'adds a key',
+    type: 'json',
+    before: { a: '1' },
+    patch: [{ op: 'add', path: '/data/b', value: '2' }],
+    after: { a: '1', b: '2' },
+  },
+  {
+    id: 'json-add-replaces',
+    title: 'replaces with an add of what is there',
+    type: 'json',
+    before: { a: '1' },
+    patch: [{ op: 'add', path: '/data/a', value: '2' }],
+    after: { a: '2' },
+  },
+  {
+    id: 'json-replace',
+    title: 'replaces a key',
+    type: 'json',
+    before: { a: '1' },
+    patch: [{ op: 'replace', path: '/data/a', value: '2' }],
+    after: { a: '2' },
+  },
+  {
+    id: 'json-replace-missing',
+    title: 'adds with a replace of what is not there',
+    type: 'json',
+    before: { a: '1' },
+    patch: [{ op: 'replace', path: '/data/z', value: '2' }],
+    after: { a: '1', z: '2' },
+  },
+  {
+    id: 'json-remove',
+    title: 'removes a key',
+    type: 'json',
+    before: { a: '1', b: '2' },
+    patch: [{ op: 'remove', path: '/data/a' }],
+    after: { b: '2' },
+  },
+  {
+    id: 'json-remove-last',
+    title: 'removes the last key and with it the map',
+    type: 'json',
+    before: { a: '1' },
+    patch: [{ op: 'remove', path: '/data/a' }],
+    after: undefined,
+  },
+  {
+    id: 'json-move',
+    title: 'moves a key',
+    type: 'json',
+    before: { a: '1' },
+    patch: [{ op: 'move', from: '/data/a', path: '/data/b' }],
+    after: { b: '1' },
+  },
+  {
+    id: 'json-copy',
+    title: 'copies a key',
+    type: 'json',
+    before: { a: '1' },
+    patch: [{ op: 'copy', from: '/data/a', path: '/data/b' }],
+    after: { a: '1', b: '1' },
+  },
+  {
+    id: 'json-escape',
+    title: 'reads ~1 and ~0 in paths',
+    type: 'json',
+    before: { a: '1' },
+    patch: [
+      { op: 'add', path: '/metadata/annotations', value: { 'x.io/y~z': 'v' } },
+      { op: 'remove', path: '/metadata/annotations/x.io~1y~0z' },
+    ],
+    after: { a: '1' },
+  },
+  {
+    id: 'json-test-passes',
+    title: 'goes on after a test that holds',
+    type: 'json',
+    before: { a: '1' },
+    patch: [
+      { op: 'test', path: '/data/a', value: '1' },
+      { op: 'replace', path: '/data/a', value: '2' },
+    ],
+    after: { a: '2' },
+  },
   { id: 'json-empty', title: 'accepts no operations', type: 'json', before: { a: '1' }, patch: [], after: { a: '1' } },
-  { id: 'merge-adds', title: 'adds and replaces', type: 'merge', before: { a: '1', b: '2' }, patch: { data: { b: '3', c: '4' } }, after: { a: '1', b: '3', c: '4' } },
-  { id: 'merge-null', title: 'deletes with null', type: 'merge', before: { a: '1', b: '2' }, patch: { data: { a: null } }, after: { b: '2' } },
-  { id: 'merge-null-map', title: 'deletes a whole map with null', type: 'merge', before: { a: '1' }, patch: { data: null }, after: undefined },
-  { id: 'merge-null-missing', title: 'deletes what is not there', type: 'merge', before: { a: '1' }, patch: { data: { z: null } }, after: { a: '1' } },
-  { id: 'merge-empty', title: 'accepts an empty patch', type: 'merge', before: { a: '1' }, patch: {}, after: { a: '1' } },
-  { id: 'strategic-adds', title: 'adds and replaces', type: 'strategic', before: { a: '1', b: '2' }, patch: { data: { b: '3', c: '4' } }, after: { a: '1', b: '3', c: '4' } },
-  { id: 'strategic-null', title: 'deletes with null', type: 'strategic', before: { a: '1', b: '2' }, patch: { data: { a: null } }, after: { b: '2' } },
-  { id: 'strategic-replace-directive', title: 'replaces a map by directive', type: 'strategic', before: { a: '1', b: '2' }, patch: { data: { $patch: 'replace', c: '3' } }, after: { c: '3' } },
+  {
+    id: 'merge-adds',
+    title: 'adds and replaces',
+    type: 'merge',
+    before: { a: '1', b: '2' },
+    patch: { data: { b: '3', c: '4' } },
+    after: { a: '1', b: '3', c: '4' },
+  },
+  {
+    id: 'merge-null',
+    title: 'deletes with null',
+    type: 'merge',
+    before: { a: '1', b: '2' },
+    patch: { data: { a: null } },
+    after: { b: '2' },
+  },
+  {
+    id: 'merge-null-map',
+    title: 'deletes a whole map with null',
+    type: 'merge',
+    before: { a: '1' },
+    patch: { data: null },
+    after: undefined,
+  },
+  {
+    id: 'merge-null-missing',
+    title: 'deletes what is not there',
+    type: 'merge',
+    before: { a: '1' },
+    patch: { data: { z: null } },
+    after: { a: '1' },
+  },
+  {
+    id: 'merge-empty',
+    title: 'accepts an empty patch',
+    type: 'merge',
+    before: { a: '1' },
+    patch: {},
+    after: { a: '1' },
+  },
+  {
+    id: 'strategic-adds',
+    title: 'adds and replaces',
+    type: 'strategic',
+    before: { a: '1', b: '2' },
+    patch: { data: { b: '3', c: '4' } },
+    after: { a: '1', b: '3', c: '4' },
+  },
+  {
+    id: 'strategic-null',
+    title: 'deletes with null',
+    type: 'strategic',
+    before: { a: '1', b: '2' },
+    patch: { data: { a: null } },
+    after: { b: '2' },
+  },
+  {
+    id: 'strategic-replace-directive',
+    title: 'replaces a map by directive',
+    type: 'strategic',
+    before: { a: '1', b: '2' },
+    patch: { data: { $patch: 'replace', c: '3' } },
+    after: { c: '3' },
+  },
 ];
 
 const tables: readonly ConformanceCase[] = dataPatches.map(({ id, title, type, before, patch, after }) => ({
@@ -59,18 +191,119 @@ interface BadPatch {
 }
 
 const badPatches: readonly BadPatch[] = [
-  { id: 'json-test-fails', title: 'whose test does not hold changes nothing', type: 'json', patch: [{ op: 'replace', path: '/data/a', value: '9' }, { op: 'test', path: '/data/a', value: '1' }], code: 422, reason: 'Invalid', message: 'the server rejected our request due to an error in our request' },
-  { id: 'json-remove-missing', title: 'that removes what is not there is refused', type: 'json', patch: [{ op: 'remove', path: '/data/zzz' }], code: 422, reason: 'Invalid', message: 'the server rejected our request due to an error in our request' },
-  { id: 'json-deep-missing', title: 'that adds below what is not there is refused', type: 'json', patch: [{ op: 'add', path: '/nope/deep/er', value: 'v' }], code: 422, reason: 'Invalid', message: 'the server rejected our request due to an error in our request' },
-  { id: 'json-unknown-op', title: 'with an unknown operation is refused', type: 'json', patch: [{ op: 'frob', path: '/data/a' }], code: 422, reason: 'Invalid', message: 'the server rejected our request due to an error in our request' },
-  { id: 'json-not-a-list', title: 'that is no list is a bad request', type: 'json', patch: { op: 'add' }, code: 400, reason: 'BadRequest', message: 'error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp' },
-  { id: 'merge-list', title: 'that is a list is refused', type: 'merge', patch: [], code: 400, reason: 'BadRequest', message: /./ },
-  { id: 'merge-wrong-type', title: 'that gives a field the wrong type is refused', type: 'merge', patch: { data: { a: 1 } }, code: 422, reason: 'Invalid', message: /^ "" is invalid: patch: Invalid value: .*: json: cannot unmarshal number into Go struct field ConfigMap\.data of type string$/ },
-  { id: 'merge-breaks-rules', title: 'whose result breaks the rules is refused', type: 'merge', patch: { data: { 'bad key!': 'v' } }, code: 422, reason: 'Invalid', message: /^ConfigMap "x" is invalid: data\[bad key!\]: Invalid value: "bad key!": a valid config key must consist of alphanumeric characters, '-', '_' or '\.'/ },
-  { id: 'merge-name', title: 'that changes the name is refused', type: 'merge', patch: { metadata: { name: 'y' } }, code: 400, reason: 'BadRequest', message: 'the name of the object (y) does not match the name on the URL (x)' },
-  { id: 'merge-namespace', title: 'that changes the namespace is refused', type: 'merge', patch: { metadata: { namespace: 'elsewhere' } }, code: 400, reason: 'BadRequest', message: 'the namespace of the provided object does not match the namespace sent on the request' },
-  { id: 'merge-kind', title: 'that changes the kind is refused', type: 'merge', patch: { kind: 'Service' }, code: 422, reason: 'Invalid', message: /^ "" is invalid: patch: Invalid value: / },
-  { id: 'strategic-bad-directive', title: 'with an unknown directive is refused', type: 'strategic', patch: { data: { $patch: 'frobnicate' } }, code: 500, reason: undefined, message: 'unknown patch type: frobnicate in map: map[$patch:frobnicate]' },
+  {
+    id: 'json-test-fails',
+    title: 'whose test does not hold changes nothing',
+    type: 'json',
+    patch: [
+      { op: 'replace', path: '/data/a', value: '9' },
+      { op: 'test', path: '/data/a', value: '1' },
+    ],
+    code: 422,
+    reason: 'Invalid',
+    message: 'the server rejected our request due to an error in our request',
+  },
+  {
+    id: 'json-remove-missing',
+    title: 'that removes what is not there is refused',
+    type: 'json',
+    patch: [{ op: 'remove', path: '/data/zzz' }],
+    code: 422,
+    reason: 'Invalid',
+    message: 'the server rejected our request due to an error in our request',
+  },
+  {
+    id: 'json-deep-missing',
+    title: 'that adds below what is not there is refused',
+    type: 'json',
+    patch: [{ op: 'add', path: '/nope/deep/er', value: 'v' }],
+    code: 422,
+    reason: 'Invalid',
+    message: 'the server rejected our request due to an error in our request',
+  },
+  {
+    id: 'json-unknown-op',
+    title: 'with an unknown operation is refused',
+    type: 'json',
+    patch: [{ op: 'frob', path: '/data/a' }],
+    code: 422,
+    reason: 'Invalid',
+    message: 'the server rejected our request due to an error in our request',
+  },
+  {
+    id: 'json-not-a-list',
+    title: 'that is no list is a bad request',
+    type: 'json',
+    patch: { op: 'add' },
+    code: 400,
+    reason: 'BadRequest',
+    message: 'error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp',
+  },
+  {
+    id: 'merge-list',
+    title: 'that is a list is refused',
+    type: 'merge',
+    patch: [],
+    code: 400,
+    reason: 'BadRequest',
+    message: /./,
+  },
+  {
+    id: 'merge-wrong-type',
+    title: 'that gives a field the wrong type is refused',
+    type: 'merge',
+    patch: { data: { a: 1 } },
+    code: 422,
+    reason: 'Invalid',
+    message:
+      /^ "" is invalid: patch: Invalid value: .*: json: cannot unmarshal number into Go struct field ConfigMap\.data of type string$/,
+  },
+  {
+    id: 'merge-breaks-rules',
+    title: 'whose result breaks the rules is refused',
+    type: 'merge',
+    patch: { data: { 'bad key!': 'v' } },
+    code: 422,
+    reason: 'Invalid',
+    message:
+      /^ConfigMap "x" is invalid: data\[bad key!\]: Invalid value: "bad key!": a valid config key must consist of alphanumeric characters, '-', '_' or '\.'/,
+  },
+  {
+    id: 'merge-name',
+    title: 'that changes the name is refused',
+    type: 'merge',
+    patch: { metadata: { name: 'y' } },
+    code: 400,
+    reason: 'BadRequest',
+    message: 'the name of the object (y) does not match the name on the URL (x)',
+  },
+  {
+    id: 'merge-namespace',
+    title: 'that changes the namespace is refused',
+    type: 'merge',
+    patch: { metadata: { namespace: 'elsewhere' } },
+    code: 400,
+    reason: 'BadRequest',
+    message: 'the namespace of the provided object does not match the namespace sent on the request',
+  },
+  {
+    id: 'merge-kind',
+    title: 'that changes the kind is refused',
+    type: 'merge',
+    patch: { kind: 'Service' },
+    code: 422,
+    reason: 'Invalid',
+    message: /^ "" is invalid: patch: Invalid value: /,
+  },
+  {
+    id: 'strategic-bad-directive',
+    title: 'with an unknown directive is refused',
+    type: 'strategic',
+    patch: { data: { $patch: 'frobnicate' } },
+    code: 500,
+    reason: undefined,
+    message: 'unknown patch type: frobnicate in map: map[$patch:frobnicate]',
+  },
 ];
 
 const refusals: readonly ConformanceCase[] = badPatches.map(({ id, title, type, patch, code, reason, message }) => ({
@@ -89,7 +322,10 @@ const lists: readonly ConformanceCase[] = [
     title: 'a strategic patch finds containers by name, changes one and adds another',
     run: async ({ a, b, path }) => {
       await ok(a.post(path('deployments'), deployment('x')));
-      const containers = [{ name: 'main', image: 'new' }, { name: 'side', image: 'car' }];
+      const containers = [
+        { name: 'main', image: 'new' },
+        { name: 'side', image: 'car' },
+      ];
       await ok(b.patch('strategic', path('deployments', 'x'), { spec: { template: { spec: { containers } } } }));
       const { spec } = await ok(a.get(path('deployments', 'x')));
       const found = (spec as { template: { spec: { containers: { name: string; image: string }[] } } }).template.spec;
@@ -113,7 +349,10 @@ const lists: readonly ConformanceCase[] = [
     id: 'patches/strategic-delete-element',
     title: 'a strategic patch deletes a list element by its key',
     run: async ({ a, b, path }) => {
-      const template = { metadata: { labels: { app: 'x' } }, spec: { containers: [container, { name: 'side', image: 'car' }] } };
+      const template = {
+        metadata: { labels: { app: 'x' } },
+        spec: { containers: [container, { name: 'side', image: 'car' }] },
+      };
       await ok(a.post(path('deployments'), deployment('x', { template })));
       const containers = [{ name: 'side', $patch: 'delete' }];
       await ok(b.patch('strategic', path('deployments', 'x'), { spec: { template: { spec: { containers } } } }));
@@ -124,10 +363,21 @@ const lists: readonly ConformanceCase[] = [
     id: 'patches/strategic-env',
     title: 'a strategic patch merges environment variables by name, in two levels of keys',
     run: async ({ a, b, path }) => {
-      const env = [{ name: 'A', value: '1' }, { name: 'B', value: '2' }];
+      const env = [
+        { name: 'A', value: '1' },
+        { name: 'B', value: '2' },
+      ];
       const template = { metadata: { labels: { app: 'x' } }, spec: { containers: [{ ...container, env }] } };
       await ok(a.post(path('deployments'), deployment('x', { template })));
-      const containers = [{ name: 'main', env: [{ name: 'B', value: '3' }, { name: 'A', $patch: 'delete' }] }];
+      const containers = [
+        {
+          name: 'main',
+          env: [
+            { name: 'B', value: '3' },
+            { name: 'A', $patch: 'delete' },
+          ],
+        },
+      ];
       await ok(b.patch('strategic', path('deployments', 'x'), { spec: { template: { spec: { containers } } } }));
       await ok(a.get(path('deployments', 'x')), {
         spec: { template: { spec: { containers: [{ env: [{ name: 'B', value: '3' }] }] } } },
@@ -162,9 +412,15 @@ const lists: readonly ConformanceCase[] = [
     id: 'patches/strategic-set-element-order',
     title: 'a strategic patch may say the order of the elements',
     run: async ({ a, b, path }) => {
-      const template = { metadata: { labels: { app: 'x' } }, spec: { containers: [container, { name: 'side', image: 'car' }] } };
+      const template = {
+        metadata: { labels: { app: 'x' } },
+        spec: { containers: [container, { name: 'side', image: 'car' }] },
+      };
       await ok(a.post(path('deployments'), deployment('x', { template })));
-      const spec = { '$setElementOrder/containers': [{ name: 'side' }, { name: 'main' }], containers: [{ name: 'main', image: 'new' }] };
+      const spec = {
+        '$setElementOrder/containers': [{ name: 'side' }, { name: 'main' }],
+        containers: [{ name: 'main', image: 'new' }],
+      };
       await ok(b.patch('strategic', path('deployments', 'x'), { spec: { template: { spec } } }));
       await ok(a.get(path('deployments', 'x')), {
         spec: { template: { spec: { containers: [{ name: 'side' }, { name: 'main', image: 'new' }] } } },
@@ -189,8 +445,13 @@ const lists: readonly ConformanceCase[] = [
     run: async ({ a, b, path }) => {
       const made = await ok(a.post(path('deployments'), deployment('x')));
       const containers = [{ image: 'nameless' }];
-      const reply = await b.patch('strategic', path('deployments', 'x'), { spec: { template: { spec: { containers } } } });
-      has({ status: reply.status, message: reply.body.message }, { status: 500, message: /map: map\[image:nameless\] does not contain declared merge key: name/ });
+      const reply = await b.patch('strategic', path('deployments', 'x'), {
+        spec: { template: { spec: { containers } } },
+      });
+      has(
+        { status: reply.status, message: reply.body.message },
+        { status: 500, message: /map: map\[image:nameless\] does not contain declared merge key: name/ },
+      );
       same(await ok(a.get(path('deployments', 'x'))), made);
     },
   },
@@ -198,12 +459,22 @@ const lists: readonly ConformanceCase[] = [
     id: 'patches/strategic-service-ports',
     title: 'ports of a service are merged by port number',
     run: async ({ a, b, path }) => {
-      const ports = [{ name: 'http', port: 80 }, { name: 'https', port: 443 }];
-      await ok(a.post(path('services'), { metadata: { name: 'x' }, spec: { clusterIP: 'None', selector: { app: 'x' }, ports } }));
+      const ports = [
+        { name: 'http', port: 80 },
+        { name: 'https', port: 443 },
+      ];
+      await ok(
+        a.post(path('services'), {
+          metadata: { name: 'x' },
+          spec: { clusterIP: 'None', selector: { app: 'x' }, ports },
+        }),
+      );
       await ok(b.patch('strategic', path('services', 'x'), { spec: { ports: [{ port: 80, targetPort: 8080 }] } }));
       const { spec } = await ok(a.get(path('services', 'x')));
       same(
-        (spec['ports'] as { port: number; name: string; targetPort: number }[]).map((p) => `${p.name}:${p.port}:${p.targetPort}`).sort(),
+        (spec['ports'] as { port: number; name: string; targetPort: number }[])
+          .map((p) => `${p.name}:${p.port}:${p.targetPort}`)
+          .sort(),
         ['http:80:8080', 'https:443:443'],
       );
     },
@@ -214,10 +485,24 @@ const lists: readonly ConformanceCase[] = [
     run: async ({ a, b, path }) => {
       const tolerations = [{ key: 'k', operator: 'Exists' }];
       await ok(a.post(path('pods'), pod('x', { tolerations })));
-      await ok(b.patch('json', path('pods', 'x'), [{ op: 'add', path: '/spec/tolerations/-', value: { key: 'more', operator: 'Exists' } }]));
-      await refused(b.merge(path('pods', 'x'), { spec: { tolerations: [] } }), 422, 'Invalid', /existing toleration can not be modified except its tolerationSeconds/);
+      await ok(
+        b.patch('json', path('pods', 'x'), [
+          { op: 'add', path: '/spec/tolerations/-', value: { key: 'more', operator: 'Exists' } },
+        ]),
+      );
+      await refused(
+        b.merge(path('pods', 'x'), { spec: { tolerations: [] } }),
+        422,
+        'Invalid',
+        /existing toleration can not be modified except its tolerationSeconds/,
+      );
       const { spec } = await ok(a.get(path('pods', 'x')));
-      same((spec['tolerations'] as { key: string }[]).map(({ key }) => key).sort(), ['k', 'more', 'node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable']);
+      same((spec['tolerations'] as { key: string }[]).map(({ key }) => key).sort(), [
+        'k',
+        'more',
+        'node.kubernetes.io/not-ready',
+        'node.kubernetes.io/unreachable',
+      ]);
     },
   },
   {
@@ -225,11 +510,24 @@ const lists: readonly ConformanceCase[] = [
     title: 'conditions are merged by type',
     run: async ({ a, b, path }) => {
       await ok(a.post(path('pods'), pod('x')));
-      const condition = (type: string, status: string) => ({ type, status, lastTransitionTime: '2026-01-01T00:00:00Z' });
-      await ok(a.patch('strategic', path('pods', 'x', 'status'), { status: { conditions: [condition('Ready', 'False')] } }));
-      await ok(b.patch('strategic', path('pods', 'x', 'status'), { status: { conditions: [condition('Initialized', 'True'), condition('Ready', 'True')] } }));
+      const condition = (type: string, status: string) => ({
+        type,
+        status,
+        lastTransitionTime: '2026-01-01T00:00:00Z',
+      });
+      await ok(
+        a.patch('strategic', path('pods', 'x', 'status'), { status: { conditions: [condition('Ready', 'False')] } }),
+      );
+      await ok(
+        b.patch('strategic', path('pods', 'x', 'status'), {
+          status: { conditions: [condition('Initialized', 'True'), condition('Ready', 'True')] },
+        }),
+      );
       const { status } = await ok(a.get(path('pods', 'x')));
-      same((status['conditions'] as { type: string; status: string }[]).map((c) => `${c.type}=${c.status}`).sort(), ['Initialized=True', 'Ready=True']);
+      same((status['conditions'] as { type: string; status: string }[]).map((c) => `${c.type}=${c.status}`).sort(), [
+        'Initialized=True',
+        'Ready=True',
+      ]);
     },
   },
   {

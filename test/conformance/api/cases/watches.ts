@@ -19,7 +19,11 @@ export const watchCases: readonly ConformanceCase[] = [
       const [added, changed, gone] = await sees(watching, 'ADDED x', 'MODIFIED x', 'DELETED x');
       has([added!.data, changed!.data, gone!.data], [{ a: '1' }, { a: '2' }, { a: '2' }]);
       const versions = [added!, changed!, gone!].map((event) => Number(event.metadata.resourceVersion));
-      same(versions, [...new Set(versions)].sort((p, q) => p - q), 'growing versions');
+      same(
+        versions,
+        [...new Set(versions)].sort((p, q) => p - q),
+        'growing versions',
+      );
       watching.close();
     },
   },
@@ -90,7 +94,9 @@ export const watchCases: readonly ConformanceCase[] = [
         }),
       );
       const seen = await Promise.all(watchers.map((watching) => watching.take(9)));
-      const lines = seen.map((events) => events.map(({ type, object }) => `${type} ${object.metadata.name} ${object.metadata.resourceVersion}`));
+      const lines = seen.map((events) =>
+        events.map(({ type, object }) => `${type} ${object.metadata.name} ${object.metadata.resourceVersion}`),
+      );
       same(lines[1], lines[0]);
       same(lines[2], lines[0]);
       for (const watching of watchers) watching.close();
@@ -157,7 +163,9 @@ export const watchCases: readonly ConformanceCase[] = [
       const watching = await b.watch(path('pods'), { fieldSelector: 'spec.nodeName=somewhere' });
       await ok(a.post(path('pods'), { metadata: { name: 'x' }, spec: { containers: [{ name: 'c', image: 'i' }] } }));
       const target = { apiVersion: 'v1', kind: 'Node', name: 'somewhere' };
-      await ok(a.post(path('pods', 'x', 'binding'), { apiVersion: 'v1', kind: 'Binding', metadata: { name: 'x' }, target }));
+      await ok(
+        a.post(path('pods', 'x', 'binding'), { apiVersion: 'v1', kind: 'Binding', metadata: { name: 'x' }, target }),
+      );
       await sees(watching, 'ADDED x');
       await ok(a.delete(path('pods', 'x'), { gracePeriodSeconds: 0 }));
       await sees(watching, 'MODIFIED x', 'DELETED x');
@@ -191,7 +199,10 @@ export const watchCases: readonly ConformanceCase[] = [
     run: async ({ a, b, path }) => {
       const watching = await b.watch(path('configmaps'), { timeoutSeconds: '1' });
       await ok(a.post(path('configmaps'), configMap('x')));
-      same((await watching.rest()).filter(({ type }) => type !== 'BOOKMARK').map(({ type }) => type), ['ADDED']);
+      same(
+        (await watching.rest()).filter(({ type }) => type !== 'BOOKMARK').map(({ type }) => type),
+        ['ADDED'],
+      );
     },
   },
   {
@@ -209,7 +220,11 @@ export const watchCases: readonly ConformanceCase[] = [
       const mark = await watching.next();
       has(mark, {
         type: 'BOOKMARK',
-        object: { kind: 'ConfigMap', apiVersion: 'v1', metadata: { resourceVersion: /^\d+$/, annotations: { 'k8s.io/initial-events-end': 'true' } } },
+        object: {
+          kind: 'ConfigMap',
+          apiVersion: 'v1',
+          metadata: { resourceVersion: /^\d+$/, annotations: { 'k8s.io/initial-events-end': 'true' } },
+        },
       });
       await ok(a.delete(path('configmaps', 'x')));
       await sees(watching, 'DELETED x');
@@ -220,7 +235,11 @@ export const watchCases: readonly ConformanceCase[] = [
     id: 'watch/initial-events-none',
     title: 'initial events of an empty collection are only the bookmark, and its version can be resumed from',
     run: async ({ a, b, c, path }) => {
-      const watching = await b.watch(path('configmaps'), { sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan', allowWatchBookmarks: 'true' });
+      const watching = await b.watch(path('configmaps'), {
+        sendInitialEvents: 'true',
+        resourceVersionMatch: 'NotOlderThan',
+        allowWatchBookmarks: 'true',
+      });
       const mark = await watching.next();
       same(mark?.type, 'BOOKMARK');
       watching.close();
@@ -235,7 +254,10 @@ export const watchCases: readonly ConformanceCase[] = [
     title: 'a watch may ask not to get initial events',
     run: async ({ a, b, path }) => {
       await ok(a.post(path('configmaps'), configMap('x')));
-      const watching = await b.watch(path('configmaps'), { sendInitialEvents: 'false', resourceVersionMatch: 'NotOlderThan' });
+      const watching = await b.watch(path('configmaps'), {
+        sendInitialEvents: 'false',
+        resourceVersionMatch: 'NotOlderThan',
+      });
       await pause(150);
       await ok(a.post(path('configmaps'), configMap('y')));
       await sees(watching, 'ADDED y');
@@ -254,8 +276,18 @@ export const watchCases: readonly ConformanceCase[] = [
         'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan',
         { group: 'meta.k8s.io', kind: 'ListOptions' },
       );
-      await refused(b.get(path('configmaps'), { ...query, resourceVersionMatch: 'Exact' }), 422, 'Invalid', /resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan|Unsupported value: "Exact"/);
-      await refused(b.get(path('configmaps'), { sendInitialEvents: 'true' }), 422, 'Invalid', /sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list/);
+      await refused(
+        b.get(path('configmaps'), { ...query, resourceVersionMatch: 'Exact' }),
+        422,
+        'Invalid',
+        /resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan|Unsupported value: "Exact"/,
+      );
+      await refused(
+        b.get(path('configmaps'), { sendInitialEvents: 'true' }),
+        422,
+        'Invalid',
+        /sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list/,
+      );
     },
   },
   {
@@ -263,7 +295,12 @@ export const watchCases: readonly ConformanceCase[] = [
     title: 'resourceVersionMatch is not for a plain watch',
     run: async ({ a, b, path }) => {
       const query = { watch: 'true', resourceVersionMatch: 'NotOlderThan', resourceVersion: '1' };
-      await refused(a.get(path('configmaps'), query), 422, 'Invalid', /resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided/);
+      await refused(
+        a.get(path('configmaps'), query),
+        422,
+        'Invalid',
+        /resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided/,
+      );
       await refused(b.get(path('pods'), query), 422, 'Invalid');
     },
   },
@@ -285,7 +322,10 @@ export const watchCases: readonly ConformanceCase[] = [
     id: 'watch/bad-version',
     title: 'a watch from what is no version is refused',
     run: async ({ a, b, path }) => {
-      for (const [client, version] of [[a, 'abc'], [b, '-5']] as const) {
+      for (const [client, version] of [
+        [a, 'abc'],
+        [b, '-5'],
+      ] as const) {
         const { status, body } = await client.get(path('configmaps'), { watch: 'true', resourceVersion: version });
         const message = `resourceVersion: Invalid value: "${version}": strconv.ParseUint: parsing "${version}": invalid syntax`;
         has({ ...body, status }, { status: 500, code: 500, reason: undefined, message });
@@ -297,7 +337,12 @@ export const watchCases: readonly ConformanceCase[] = [
     title: 'a watch with a bad selector is refused before it starts',
     run: async ({ a, b, path }) => {
       await refused(a.get(path('configmaps'), { watch: 'true', labelSelector: 'a=b=c' }), 400, 'BadRequest');
-      await refused(b.get(path('configmaps'), { watch: 'true', fieldSelector: 'spec.x=y' }), 400, 'BadRequest', '"spec.x" is not a known field selector: only "metadata.name", "metadata.namespace"');
+      await refused(
+        b.get(path('configmaps'), { watch: 'true', fieldSelector: 'spec.x=y' }),
+        400,
+        'BadRequest',
+        '"spec.x" is not a known field selector: only "metadata.name", "metadata.namespace"',
+      );
     },
   },
   {
@@ -310,7 +355,10 @@ export const watchCases: readonly ConformanceCase[] = [
       await ok(a.post(path('configmaps'), configMap('y')));
       const [first, second] = await watching.take(2);
       has(first, { type: 'ADDED', object: { kind: 'Table', rows: [{ cells: ['x', 1, /.+/] }] } });
-      same(first!.object.columnDefinitions.map(({ name }) => name), ['Name', 'Data', 'Age']);
+      same(
+        first!.object.columnDefinitions.map(({ name }) => name),
+        ['Name', 'Data', 'Age'],
+      );
       has(second, { object: { kind: 'Table', rows: [{ cells: ['y', 1, /.+/] }] } });
       same(second!.object.columnDefinitions ?? [], []);
       watching.close();
@@ -366,7 +414,10 @@ export const watchCases: readonly ConformanceCase[] = [
       for (let n = 1; n <= 200; n++) await ok(a.merge(path('configmaps', 'x'), { data: { n: String(n) } }));
       const expected = Array.from({ length: 200 }, (_, i) => String(i + 1));
       for (const watching of [one, two]) {
-        same((await watching.take(200)).map(({ object }) => object.data['n']), expected);
+        same(
+          (await watching.take(200)).map(({ object }) => object.data['n']),
+          expected,
+        );
         watching.close();
       }
     },

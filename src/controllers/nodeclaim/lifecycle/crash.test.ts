@@ -1,21 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process dies at each of its writes in turn, before or after the server has carried it out. The next process must
-// bring the NodeClaim to the same end: one machine while it lives, none when it is gone.
+// The process dies at each of its writes in turn, before or after the server has carried it out; or its server fails
+// again and again. The end must be the same: one machine while the NodeClaim lives, none when it is gone.
 import { describe, expect, test } from 'vitest';
-import { kinds } from '../../../kube/kinds.ts';
-import type { Transport, TransportRequest } from '../../../kube/transport.ts';
-import { Cluster, Clusters } from '../../../runtime/clusters.ts';
-import { silentLogger } from '../../../runtime/logging.ts';
-import { Metrics } from '../../../runtime/metrics.ts';
-import { ClusterState } from '../../../state/cluster-state.ts';
-import type { TestWorld } from '../../testing/world.ts';
-import { ControllerContext } from '../context.ts';
-import { garbageCollectionController } from '../garbage-collection/controller.ts';
-import { nodeClaimHydrationController } from '../hydration/controller.ts';
+import { SeededRandom } from '../../../base/random.ts';
+import type { TransportResponse } from '../../../kube/transport.ts';
 import { type ClaimWorld, claimType, claimWorld } from '../testing/claim-world.ts';
-import { lifecycleController } from './controller.ts';
-
-const minute = 60_000;
+import { live, Process } from '../testing/process.ts';
 
 type Moment = 'before' | 'after';
 
@@ -25,97 +15,10 @@ interface Death {
   readonly moment: Moment;
 }
 
-/** A controller process on the world's cluster that can be killed, and may die by itself. */
-class Process {
-  died = false;
-  readonly #stop = new AbortController();
-  readonly #cluster: Cluster;
-  readonly #state: ClusterState;
-  #writes = 0;
-
-  constructor(world: TestWorld, death?: Death) {
-    const { clock, random, registry, settings } = world;
-    const metrics = new Metrics();
-    const transport = this.#mortal(world.karpenter.transport, death);
-    this.#cluster = new Cluster({ name: 'both', transport, clock, random, log: silentLogger, metrics });
-    const parts = { clusters: new Clusters(this.#cluster), registry, clock, metrics, settings, log: silentLogger };
-    this.#state = new ClusterState(parts);
-    const context = new ControllerContext({ ...parts, state: this.#state });
-    const factories = [lifecycleController, nodeClaimHydrationController, garbageCollectionController];
-    for (const factory of factories) void factory(context).start(this.#stop.signal);
-    this.#cluster.start(this.#stop.signal);
-  }
-
-  /** Ends it, as a kill would: nobody waits for what it was doing. */
-  end(): void {
-    this.died = true;
-    this.#stop.abort(new Error('killed'));
-    this.#state.close();
-    this.#cluster.events.stop();
-  }
-
-  #mortal(inner: Transport, death: Death | undefined): Transport {
-    return {
-      request: async (request) => {
-        if (this.died) return new Promise(() => undefined);
-        const fatal = isOurs(request) && ++this.#writes === death?.write;
-        if (!fatal) return inner.request(request);
-        this.died = true;
-        if (death.moment === 'after') await inner.request(request);
-        throw new Error('the process died');
-      },
-      watch: (request) => inner.watch(request),
-      close: () => Promise.resolve(),
-    };
-  }
-}
-
-function isOurs({ method, path }: TransportRequest): boolean {
-  return method !== 'GET' && !path.includes('/events');
-}
-
-/** Plays the drain, which lets a deleted Node go, and the cloud's own controller, which removes Nodes without a machine. */
-async function clearNodes(world: TestWorld): Promise<void> {
-  const nodes = world.workload.resource(kinds.Node);
-  for (const { metadata, spec } of await world.nodes()) {
-    const name = metadata.name ?? '';
-    if (metadata.deletionTimestamp !== undefined) await nodes.patch(name, { metadata: { finalizers: null } });
-    else if (!world.cloud.instances.has(spec?.providerID ?? '')) await nodes.delete(name);
-  }
-  await world.settle();
-}
-
-async function live(world: TestWorld, minutes: number): Promise<void> {
-  for (let i = 0; i < minutes; i++) {
-    await world.advance(minute);
-    await clearNodes(world);
-  }
-}
-
 /** What is wanted of a NodeClaim, and how the world looks when it has been done. */
 interface Story {
   want(w: ClaimWorld): Promise<void>;
   check(w: ClaimWorld): Promise<void>;
-}
-
-/** One life with a death in it; gives whether it came to that. */
-async function survives(death: Death, story: Story): Promise<boolean> {
-  const w = await claimWorld();
-  const { world } = w;
-  const first = new Process(world, death);
-  await w.write('a');
-  await live(world, 1);
-  await story.want(w);
-  await live(world, 8);
-  const cameToIt = first.died;
-  first.end();
-  const second = new Process(world);
-  await live(world, 8);
-  expect(world.cloud.instances.size, 'machines after the restart').toBeLessThanOrEqual(1);
-  await story.check(w);
-  second.end();
-  await world.close();
-  return cameToIt;
 }
 
 const becomesReady: Story = {
@@ -138,17 +41,71 @@ const isGone: Story = {
   },
 };
 
+/** One life with a death in it; gives whether it came to that. */
+async function survives(death: Death, story: Story): Promise<boolean> {
+  const w = await claimWorld();
+  const { world } = w;
+  let writes = 0;
+  const first: Process = new Process(world, async (send) => {
+    if (++writes !== death.write) return send();
+    if (death.moment === 'after') await send();
+    first.kill();
+    return new Promise(() => undefined);
+  });
+  await w.write('a', { pool: await world.pool() });
+  await live(world, 1);
+  await story.want(w);
+  await live(world, 5);
+  first.kill();
+  const second = new Process(world);
+  await live(world, 8);
+  await story.check(w);
+  second.kill();
+  await world.close();
+  return writes >= death.write;
+}
+
 describe.each<Moment>(['before', 'after'])('a process that dies right %s a write', (moment) => {
   test('leaves a NodeClaim that the next one makes a node of', async () => {
     let write = 1;
     while (await survives({ write, moment }, becomesReady)) write++;
-    // A finalizer, the launch and its status, the Node and its labels: it came to something.
-    expect(write).toBeGreaterThan(5);
+    // The finalizer, the launch, the Node, its labels, conditions: it came to something.
+    expect(write).toBeGreaterThan(10);
   });
 
   test('leaves a NodeClaim that the next one takes away to the last piece', async () => {
     let write = 1;
     while (await survives({ write, moment }, isGone)) write++;
-    expect(write).toBeGreaterThan(8);
+    expect(write).toBeGreaterThan(10);
+  });
+});
+
+describe('a server that fails half of the writes', () => {
+  const failure = (status: number): TransportResponse => ({ status, body: `answer ${status}` });
+
+  test.each([1, 2, 3, 4, 5, 6])('costs time and nothing else (seed %i)', async (seed) => {
+    const w = await claimWorld();
+    const { world } = w;
+    const random = new SeededRandom(seed);
+    let failures = 0;
+    const process = new Process(world, async (send) => {
+      if (random.next() < 0.5) return send();
+      failures++;
+      // The answer is lost, or it is a refusal.
+      if (random.next() < 0.5) {
+        await send();
+        throw new Error('connection reset');
+      }
+      return failure([409, 429, 500, 503][Math.floor(random.next() * 4)]!);
+    });
+    await w.write('a', { pool: await world.pool() });
+    await live(world, 12);
+    await becomesReady.check(w);
+    await isGone.want(w);
+    await live(world, 12);
+    await isGone.check(w);
+    expect(failures).toBeGreaterThan(5);
+    process.kill();
+    await world.close();
   });
 });

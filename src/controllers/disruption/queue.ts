@@ -83,8 +83,8 @@ export class DisruptionQueue {
   }
 
   /**
-   * Begins a command: when it resolves, the machines are marked and their replacements asked for. Rejects with
-   * CommandError, and leaves no trace, when that could not be done.
+   * Begins a command: when it resolves, the machines are marked and their replacements asked for. When that
+   * could not be done it rejects, and what was done is taken back.
    */
   async start(command: Command, signal: AbortSignal, log: Logger): Promise<void> {
     const keys = command.candidates.map(({ machine }) => machine.key);

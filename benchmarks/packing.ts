@@ -118,6 +118,7 @@ function priceOf(result: Pick<SolveResult, 'newNodeClaims'>): number {
 function judge(cases: readonly Case[], progress: Progress): Row[] {
   const usable = cases.filter((c) => c.settled);
   let missed = 0;
+  let deferred = 0;
   let oursTotal = 0;
   let upstreamTotal = 0;
   let worst = 0;
@@ -127,6 +128,7 @@ function judge(cases: readonly Case[], progress: Progress): Row[] {
     const ours = solve(c.problem);
     if (ours.errors.length > 0) {
       missed += ours.errors.length;
+      deferred += ours.errors.filter((e) => e.deferred).length;
       progress(
         `seed ${c.seed}: ${ours.errors.length} pods that upstream places: ${ours.errors[0]!.pod} ${ours.errors[0]!.reason}`,
       );
@@ -145,7 +147,13 @@ function judge(cases: readonly Case[], progress: Progress): Row[] {
   }
   const compared = `${usable.length} of ${cases.length} problems`;
   return [
-    lowerIsBetter('packing/missed', 'pods', missed, 0, `pods that upstream places and ours does not; ${compared}`),
+    lowerIsBetter(
+      'packing/missed',
+      'pods',
+      missed,
+      0,
+      `pods that upstream places and ours does not, ${deferred} of which wait for reserved capacity; ${compared}`,
+    ),
     lowerIsBetter('packing/price', '$/h', oursTotal, upstreamTotal, `sum over ${compared}`),
     lowerIsBetter(
       'packing/price-worst',

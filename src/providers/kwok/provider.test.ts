@@ -163,6 +163,14 @@ describe('the pretended cloud', () => {
     expect((await nodes.list()).items).toHaveLength(0);
   });
 
+  test('has no machine under an id that is none of its own', async () => {
+    const { start } = await world();
+    const providerID = 'Provider:///AZ/i-01234567890123456';
+    expect(isNodeClaimNotFound(await failure(start().get(providerID, signal)))).toBe(true);
+    const foreign = { ...claim(), status: { providerID } };
+    expect(isNodeClaimNotFound(await failure(start().delete(foreign, signal)))).toBe(true);
+  });
+
   test('says what kind of failure a launch is', async () => {
     const { client, start } = await world();
     const provider = start();

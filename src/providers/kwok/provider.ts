@@ -71,6 +71,7 @@ export class KwokProvider implements CloudProvider {
 
   async delete(claim: NodeClaim, signal: AbortSignal): Promise<void> {
     const providerID = claim.status?.providerID ?? '';
+    if (!providerID.startsWith(providerScheme)) throw new NodeClaimNotFoundError(`${providerID} is no machine of KWOK`);
     const name = providerID.slice(providerScheme.length);
     const booting = this.#booting.get(name);
     booting?.timer.cancel();
@@ -87,6 +88,7 @@ export class KwokProvider implements CloudProvider {
   }
 
   async get(providerID: string, signal: AbortSignal): Promise<Instance> {
+    if (!providerID.startsWith(providerScheme)) throw new NodeClaimNotFoundError(`${providerID} is no machine of KWOK`);
     const name = providerID.slice(providerScheme.length);
     const node = this.#booting.get(name)?.node ?? (await this.#node(name, signal));
     if (!node || node.metadata.deletionTimestamp) throw new NodeClaimNotFoundError(`machine ${providerID} is gone`);

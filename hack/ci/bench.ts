@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// A part of the benchmarks that fits CI, and floors under it. Floors are ratios against upstream, measured in the same
+// run on the same machine, at half of what docs/performance.md promises: a noisy neighbour must not fail a change, a
+// lost order of magnitude must. What has no peer is only asked to run.
+import { execFileSync } from 'node:child_process';
+
+interface Row {
+  readonly name: string;
+  readonly unit: string;
+  readonly ours: number | null;
+  readonly upstream: number | null;
+  readonly ratio: number | null;
+  readonly detail: string;
+}
+
+const floors: Readonly<Record<string, number>> = {
+  'scheduling/diverse-1000-cold': 25,
+  'scheduling/diverse-1000-warm': 100,
+  'scheduling/diverse-5000-cold': 50,
+  'scheduling/preferences-ignore-4000-cold': 7,
+};
+const groups = ['embedded', 'scheduling/diverse-1000', 'scheduling/diverse-5000', 'scheduling/preferences-ignore-4000'];
+
+const output = execFileSync(process.execPath, ['benchmarks/run.ts', '--json', ...groups], {
+  encoding: 'utf8',
+  stdio: ['ignore', 'pipe', 'inherit'],
+  maxBuffer: 64 * 1024 * 1024,
+});
+const rows = JSON.parse(output) as Row[];
+const problems: string[] = [];
+for (const { name, unit, ours, upstream, ratio, detail } of rows) {
+  const floor = floors[name];
+  const against =
+    ratio === null ? '' : `, upstream ${upstream}, ratio ${ratio.toFixed(1)}${floor ? ` (floor ${floor})` : ''}`;
+  console.log(`${name}: ${ours} ${unit}${against}; ${detail}`);
+  if (ours === null) problems.push(`${name} has no result`);
+  if (floor !== undefined && !(ratio !== null && ratio >= floor))
+    problems.push(`${name}: ratio ${ratio} is below ${floor}`);
+  if (/violations [1-9]/.test(detail)) problems.push(`${name}: ${detail}`);
+}
+for (const name of Object.keys(floors))
+  if (!rows.some((row) => row.name === name)) problems.push(`${name} did not run`);
+if (!rows.some((row) => row.name.startsWith('embedded/'))) problems.push('the group embedded gave no rows');
+for (const problem of problems) console.error(problem);
+console.log(`${rows.length - problems.length} passed, ${problems.length} failed`);
+process.exitCode = problems.length > 0 ? 1 : 0;

@@ -13,7 +13,7 @@ import { reduceProblem } from './reduce.ts';
 import { shuffledKeys } from './shuffle.ts';
 import { validate } from './validator.ts';
 
-const problems = Number(process.env['KARPENTER_PROPERTY_RUNS'] ?? 1500);
+const problems = Number(process.env['KARPENTER_PROPERTY_RUNS'] ?? 1000);
 const batches = 10;
 
 /** What is wrong with the solver's answer to this problem, as text; undefined when nothing is. */

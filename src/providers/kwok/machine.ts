@@ -15,6 +15,14 @@ import { kwokLabelSet, kwokLabels } from './labels.ts';
 export const providerScheme = 'kwok://';
 const fake = 'fake';
 
+/** Annotations of a Node that say for which NodeClaim its machine was made. */
+const claimName = 'karpenter.kwok.sh/nodeclaim';
+const claimUid = 'karpenter.kwok.sh/nodeclaim-uid';
+
+function madeFor({ metadata }: NodeClaim): Record<string, string> {
+  return { [claimName]: metadata.name ?? '', [claimUid]: metadata.uid ?? '' };
+}
+
 type Resources = Record<string, string>;
 
 /** The name of the machine and of its Node: the same for every launch of the same NodeClaim. */
@@ -44,7 +52,7 @@ export function nodeFor(claim: NodeClaim, types: ReadonlyMap<string, InstanceTyp
     metadata: {
       name: machineName(claim),
       labels: labelsOf(claim, type, offering),
-      annotations: { ...claim.metadata.annotations, [kwokLabels.fakeNode]: fake },
+      annotations: { ...claim.metadata.annotations, [kwokLabels.fakeNode]: fake, ...madeFor(claim) },
     },
     spec: { providerID: providerIDOf(claim), taints: [{ ...unregisteredTaint }] },
     status: {
@@ -58,13 +66,15 @@ export function nodeFor(claim: NodeClaim, types: ReadonlyMap<string, InstanceTyp
 
 /** A machine as the cloud reports it, read back from its Node. */
 export function instanceOf(node: Node): Instance {
-  const { name = '', labels: nodeLabels = {}, annotations = {}, creationTimestamp, deletionTimestamp } = node.metadata;
+  const { name = '', labels: nodeLabels = {}, creationTimestamp, deletionTimestamp } = node.metadata;
+  const { [claimName]: claim = '', [claimUid]: uid, ...annotations } = node.metadata.annotations ?? {};
   return {
     providerID: node.spec?.providerID ?? `${providerScheme}${name}`,
     labels: nodeLabels,
     annotations,
     capacity: (node.status?.capacity ?? {}) as Resources,
     allocatable: (node.status?.allocatable ?? {}) as Resources,
+    ...(uid ? { nodeClaim: { name: claim, uid } } : {}),
     ...(creationTimestamp ? { createdAt: creationTimestamp } : {}),
     ...(deletionTimestamp ? { deleting: true } : {}),
   };

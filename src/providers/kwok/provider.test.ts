@@ -163,6 +163,18 @@ describe('the pretended cloud', () => {
     expect((await nodes.list()).items).toHaveLength(0);
   });
 
+  test('says for which NodeClaim a machine was made, before and after its node appeared', async () => {
+    const { clock, start } = await world({ delay: '30s' });
+    const provider = start();
+    const { name, uid } = claim().metadata;
+    const { nodeClaim, annotations } = await provider.create(claim(), signal);
+    expect(nodeClaim).toEqual({ name, uid });
+    // The NodeClaim itself need not carry it.
+    expect(annotations).toEqual({ 'kwok.x-k8s.io/node': 'fake' });
+    await clock.step(30_000);
+    expect((await provider.list(signal)).map((instance) => instance.nodeClaim)).toEqual([{ name, uid }]);
+  });
+
   test('has no machine under an id that is none of its own', async () => {
     const { start } = await world();
     const providerID = 'Provider:///AZ/i-01234567890123456';

@@ -50,13 +50,15 @@ export class CollectedGauge {
     const header = `# HELP ${name} ${help.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')}\n# TYPE ${name} gauge\n`;
     let text = '';
     let empty = true;
-    for (const { labels, value } of this.#samples()) {
-      if (empty) text = header;
-      empty = false;
-      text += labels === '' ? `${name} ${valueText(value)}\n` : `${name}{${labels}} ${valueText(value)}\n`;
-      if (text.length < chunkLength) continue;
-      yield text;
-      text = '';
+    for (const collector of this.#collectors) {
+      for (const { labels, value } of collector()) {
+        if (empty) text = header;
+        empty = false;
+        text += labels === '' ? `${name} ${valueText(value)}\n` : `${name}{${labels}} ${valueText(value)}\n`;
+        if (text.length < chunkLength) continue;
+        yield text;
+        text = '';
+      }
     }
     if (!empty) yield `${text}\n`;
   }
@@ -64,15 +66,13 @@ export class CollectedGauge {
   /** The value of the first series that has all of these labels. */
   value(labels: Readonly<Record<string, string>>): number | undefined {
     const wanted = Object.keys(labels).map((name) => `,${labelText({ [name]: labels[name]! })},`);
-    for (const sample of this.#samples()) {
-      const text = `,${sample.labels},`;
-      if (wanted.every((pair) => text.includes(pair))) return sample.value;
+    for (const collector of this.#collectors) {
+      for (const sample of collector()) {
+        const text = `,${sample.labels},`;
+        if (wanted.every((pair) => text.includes(pair))) return sample.value;
+      }
     }
     return undefined;
-  }
-
-  *#samples(): Generator<CollectedSample, void, undefined> {
-    for (const collector of this.#collectors) yield* collector();
   }
 }
 

@@ -65,6 +65,41 @@ describe('a small server', () => {
     expect(answer.body).toContain('# TYPE x_total counter\nx_total 3');
   });
 
+  test('serves metrics packed to whoever can unpack them, and as they are to others', async () => {
+    const metrics = new Metrics();
+    const zones = { type: 'gauge', name: 'zones', help: 'z', labels: ['zone'], stability: 'stable' } as const;
+    metrics.collect(zones, function* () {
+      for (let i = 0; i < 20_000; i++) yield { labels: `zone="zone-${i}"`, value: i };
+    });
+    const { get } = await serve(metricsRoute(metrics));
+    const [plain, packed] = [
+      await get('/metrics', { headers: { 'accept-encoding': 'gzip;q=0' } }),
+      await get('/metrics', { headers: { 'accept-encoding': 'deflate, gzip;q=0.5' } }),
+    ];
+    expect(plain.headers.get('content-encoding')).toBeNull();
+    expect(packed.headers.get('content-encoding')).toBe('gzip');
+    expect(packed.body).toBe(plain.body);
+    expect(plain.body).toContain('zones{zone="zone-19999"} 19999\n');
+  });
+
+  test('takes no harm from a scraper that goes away', async () => {
+    const metrics = new Metrics();
+    const zones = { type: 'gauge', name: 'zones', help: 'z', labels: ['zone'], stability: 'stable' } as const;
+    const ended = Promise.withResolvers<void>();
+    metrics.collect(zones, function* () {
+      try {
+        for (let i = 0; ; i++) yield { labels: `zone="zone-${i}"`, value: i };
+      } finally {
+        ended.resolve();
+      }
+    });
+    const { port, log } = await serve(metricsRoute(metrics));
+    const response = await fetch(`http://127.0.0.1:${port}/metrics`);
+    await response.body?.cancel();
+    await ended.promise;
+    expect(log.messages('error')).toEqual([]);
+  });
+
   test('refuses what it does not know', async () => {
     const { get } = await serve();
     expect((await get('/')).status).toBe(404);

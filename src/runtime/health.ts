@@ -3,6 +3,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { pipeline } from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
 import { settle } from '../base/clock.ts';
 import { KarpenterError, messageOf } from '../base/errors.ts';
 import type { Logger } from './logging.ts';
@@ -160,12 +161,19 @@ function renderChecks(
 
 /** `/metrics` in Prometheus' text format. */
 export function metricsRoute(metrics: Metrics): Route {
-  return async (_request, url, response) => {
+  return async (request, url, response) => {
     if (url.pathname !== '/metrics') return false;
-    response.writeHead(200, { ...plainHeaders, 'content-type': metrics.contentType });
+    const packed = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/.test(String(request.headers['accept-encoding'] ?? ''));
+    response.writeHead(200, {
+      ...plainHeaders,
+      'content-type': metrics.contentType,
+      vary: 'accept-encoding',
+      ...(packed ? { 'content-encoding': 'gzip' } : {}),
+    });
     try {
       // A scrape may be larger than what should be in memory at once, and others want their turn meanwhile.
-      await pipeline(withBreaks(metrics.chunks()), response);
+      const chunks = withBreaks(metrics.chunks());
+      await (packed ? pipeline(chunks, createGzip({ level: 1 }), response) : pipeline(chunks, response));
     } catch (error) {
       if ((error as { code?: unknown }).code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error;
     }

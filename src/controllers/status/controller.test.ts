@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { capacityBufferKind } from '../../api/capacity-buffer.ts';
+import { kwokNodeClassKind } from '../../api/kwok-node-class.ts';
 import { labels, terminationFinalizer } from '../../api/labels.ts';
 import { nodePool } from '../../api/testing/objects.ts';
 import { kinds } from '../../kube/kinds.ts';
@@ -142,6 +143,41 @@ test('a NodePool starts with conditions nobody knows', async () => {
     expect(await value('nodepool_status_condition_count', { name: 'fresh', type, status: 'Unknown' })).toBe(1);
 });
 
+test('a NodeClass tells what becomes of it', async () => {
+  const classes = w.world.karpenter.resource(kwokNodeClassKind);
+  const set = async (status: string): Promise<void> => {
+    const lastTransitionTime = formatTime(w.world.clock.now());
+    const conditions = [{ type: 'Ready', status, reason: 'Found', message: '', lastTransitionTime }];
+    await classes.patchStatus('default', { status: { conditions } } as never);
+    await w.world.settle();
+  };
+  await set('False');
+  await set('True');
+  expect(await value('kwoknodeclass_status_condition_count', { name: 'default', type: 'Ready', status: 'True' })).toBe(
+    1,
+  );
+  expect(await w.world.events('Ready')).toEqual([
+    'Ready KWOKNodeClass/default: Status condition transitioned, Type: Ready, Status: True -> False, Reason: Found',
+    'Ready KWOKNodeClass/default: Status condition transitioned, Type: Ready, Status: False -> True, Reason: Found',
+  ]);
+});
+
+test('events are where their objects are', async () => {
+  const apart = await claimWorld({ lifecycle: true, apart: true });
+  apart.world.run(...statusControllers(apart.context));
+  await apart.write('a', { pool: await apart.world.pool() });
+  await apart.world.until(() => apart.world.state.nodeByClaim('a')?.initialized === true);
+  await apart.setReady(apart.world.state.nodeByClaim('a')?.node?.metadata.name ?? '', 'False');
+  const kindsIn = async (client: typeof apart.world.karpenter): Promise<string[]> => {
+    const { items } = await client.resource(kinds.Event).list();
+    return [...new Set(items.map(({ involvedObject }) => involvedObject.kind ?? ''))].sort();
+  };
+  await apart.world.events();
+  expect(await kindsIn(apart.world.karpenter)).toEqual(['NodeClaim', 'NodePool']);
+  expect(await kindsIn(apart.world.workload)).toEqual(['Node']);
+  await apart.world.close();
+});
+
 test('a finalizer that goes while its object stays is told', async () => {
   const plain = node('n');
   await w.world.apply({ ...plain, metadata: { ...plain.metadata, finalizers: ['one.example/x', 'two.example/x'] } });
@@ -156,6 +192,7 @@ test('CapacityBuffers are shown where they are in use', async () => {
     'operatorpkg.nodeclaim.status',
     'operatorpkg.nodepool.status',
     'operatorpkg.node.status',
+    'operatorpkg.kwoknodeclass.status',
   ]);
   w.world.run(statusControllers(w.context, { capacityBuffers: true }).at(-1)!);
   const { group, version, kind } = capacityBufferKind;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The status of NodeClaims, NodePools and Nodes, and of CapacityBuffers where they are in use, as events and metrics.
+// The status of NodeClaims, NodePools, Nodes and NodeClasses, and of CapacityBuffers where they are in use, as events and
+// metrics.
 import { type CapacityBuffer, capacityBufferKind } from '../../api/capacity-buffer.ts';
 import {
   type Conditioned,
@@ -19,6 +20,7 @@ import {
   nodeClaimStatusMetrics,
   nodePoolStatusMetrics,
   nodeStatusMetrics,
+  statusMetricsOf,
   withObjectLabels,
 } from './metrics.ts';
 
@@ -65,6 +67,15 @@ export function statusControllers(context: ControllerContext, options: StatusCon
       declarations: withObjectLabels(nodeStatusMetrics, nodeClassLabels),
       objectLabels: nodeLabels,
     }),
+    ...[...context.nodeClasses].map((informer) =>
+      statusObserver({
+        ...common,
+        cluster: karpenter,
+        informer,
+        declarations: statusMetricsOf(informer.type.kind),
+        deprecated: true,
+      }),
+    ),
   ];
   if (!options.capacityBuffers) return observers;
   const type = capacityBufferKind as ResourceType<CapacityBuffer>;

@@ -27,7 +27,7 @@ export function metricLabel(key: string): string {
 }
 
 /** The metrics of a kind; series also have the given labels of the object. NodeClaims and Nodes also show their NodeClass. */
-function statusMetricsOf(kind: string, objectLabels: readonly string[] = []): StatusMetrics {
+export function statusMetricsOf(kind: string, objectLabels: readonly string[] = []): StatusMetrics {
   const prefix = `operator_${kind.toLowerCase()}`;
   const more = objectLabels.map(metricLabel);
   return {
@@ -35,33 +35,39 @@ function statusMetricsOf(kind: string, objectLabels: readonly string[] = []): St
       name: `${prefix}_status_condition_count`,
       help: `Always 1, for each condition that a ${kind} has.`,
       labels: [...object, ...condition, ...more],
+      stability: 'beta',
     }),
     currentStatus: gauge({
       name: `${prefix}_status_condition_current_status_seconds`,
       help: `For how long a condition of a ${kind} has had its status.`,
       labels: [...object, ...condition, ...more],
+      stability: 'beta',
     }),
     transitions: counter({
       name: `${prefix}_status_condition_transitions_total`,
       help: `How often conditions of ${kind}s took on a status.`,
       labels: [...condition, ...more],
+      stability: 'beta',
     }),
     transitionTime: histogram({
       name: `${prefix}_status_condition_transition_seconds`,
       help: `How long a condition of a ${kind} had a status before it changed.`,
       labels: ['type', 'status', ...more],
       buckets: kindBuckets,
+      stability: 'beta',
     }),
     terminationTime: gauge({
       name: `${prefix}_termination_current_time_seconds`,
       help: `For how long a ${kind} has been going away.`,
       labels: [...object, ...more],
+      stability: 'beta',
     }),
     terminationDuration: histogram({
       name: `${prefix}_termination_duration_seconds`,
       help: `How long a ${kind} took to go away.`,
       labels: more,
       buckets: kindBuckets,
+      stability: 'beta',
     }),
   };
 }

@@ -43,31 +43,37 @@ export const nodeResourceMetrics = {
     name: 'karpenter_nodes_allocatable',
     help: 'What a node has for pods. The labels also hold those a cloud adds.',
     labels: perResource,
+    stability: 'beta',
   }),
   podRequests: gauge({
     name: 'karpenter_nodes_total_pod_requests',
     help: 'What the pods on a node request, those of DaemonSets included.',
     labels: perResource,
+    stability: 'beta',
   }),
   podLimits: gauge({
     name: 'karpenter_nodes_total_pod_limits',
     help: 'What the pods on a node may use at most, those of DaemonSets included.',
     labels: perResource,
+    stability: 'beta',
   }),
   daemonRequests: gauge({
     name: 'karpenter_nodes_total_daemon_requests',
     help: 'What the pods of DaemonSets on a node request.',
     labels: perResource,
+    stability: 'beta',
   }),
   daemonLimits: gauge({
     name: 'karpenter_nodes_total_daemon_limits',
     help: 'What the pods of DaemonSets on a node may use at most.',
     labels: perResource,
+    stability: 'beta',
   }),
   systemOverhead: gauge({
     name: 'karpenter_nodes_system_overhead',
     help: 'What a node keeps for itself: its capacity without what it has for pods.',
     labels: perResource,
+    stability: 'beta',
   }),
 } as const;
 
@@ -76,10 +82,12 @@ export const nodeMetrics = {
     name: 'karpenter_nodes_current_lifetime_seconds',
     help: 'How old a node is.',
     labels: perNode,
+    stability: 'alpha',
   }),
   utilization: gauge({
     name: 'karpenter_cluster_utilization_percent',
     help: 'How much of what all nodes have for pods is requested by pods.',
     labels: [withResource],
+    stability: 'alpha',
   }),
 } as const;

@@ -7,11 +7,13 @@ export const nodePoolMetrics = {
     name: 'karpenter_nodepools_limit',
     help: 'How much of a resource the nodes of a NodePool may have in sum.',
     labels: ['resource_type', 'nodepool'],
+    stability: 'alpha',
   }),
   usage: gauge({
     name: 'karpenter_nodepools_usage',
     help: 'How much of a resource the nodes of a NodePool have in sum.',
     labels: ['resource_type', 'nodepool'],
+    stability: 'alpha',
   }),
   cost: gauge({
     name: 'karpenter_nodepools_cost_total',

@@ -27,7 +27,7 @@ export function findMissed(
   const left = remainingLimits(world, result.newNodeClaims);
   for (const error of result.errors) {
     const pod = pods.get(error.pod);
-    if (!pod || error.deferred || isUnusable(world, pod) || countsInDoubt(pod)) continue;
+    if (!pod || error.deferred || isUnusable(world, pod) || countsInDoubt(pod) || losesTerms(world, pod)) continue;
     const place = placeFor(world, pod, result.newNodeClaims, spots, left);
     if (place) found.push({ pod: error.pod, place });
   }
@@ -198,6 +198,22 @@ function countsInDoubt(pod: Pod): boolean {
   const spread = (pod.spec.topologySpreadConstraints ?? []).filter((c) => c.whenUnsatisfiable === 'DoNotSchedule');
   const choosy = pod.spec.nodeSelector !== undefined || pod.spec.affinity?.nodeAffinity !== undefined;
   return choosy && spread.some((c) => c.nodeAffinityPolicy !== 'Ignore');
+}
+
+/**
+ * Several OR terms and something soft beside them: upstream's order of relaxation drops a term that fits before it lets
+ * go of a preference or puts up with a soft taint. That order is part of the contract.
+ */
+function losesTerms(world: World, pod: Pod): boolean {
+  const affinity = pod.spec.affinity;
+  const terms = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
+  const soft =
+    [affinity?.nodeAffinity, affinity?.podAffinity, affinity?.podAntiAffinity].some(
+      (a) => (a?.preferredDuringSchedulingIgnoredDuringExecution?.length ?? 0) > 0,
+    ) ||
+    (pod.spec.topologySpreadConstraints ?? []).some((c) => c.whenUnsatisfiable === 'ScheduleAnyway') ||
+    [...world.pools.values()].some((p) => p.taints.some((t) => t.effect === 'PreferNoSchedule'));
+  return terms.length > 1 && soft;
 }
 
 /** Pods that no scheduler of ours may take, whatever the room: they ask for what nobody may ask for, or their volumes are broken. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { NodeClaim } from '../../api/node-claim.ts';
 import { isConflict } from '../../kube/api-error.ts';
 import { type ClaimWorld, claimType, claimWorld } from './testing/claim-world.ts';
 
@@ -42,6 +43,19 @@ test('lists are only replaced in the version that was read', async () => {
   await w.world.karpenter.resource(claimType).patch('a', { metadata: { finalizers: ['example.com/theirs'] } });
   const refused = await w.context.claims.patch(before, after, { signal }).catch((error: unknown) => error);
   expect(isConflict(refused)).toBe(true);
+});
+
+test('after a conflict the next try knows what the others wrote', async () => {
+  const before = w.context.claims.get('a')!;
+  const held = (own: NodeClaim) => ({
+    ...own,
+    metadata: { ...own.metadata, finalizers: [...(own.metadata.finalizers ?? []), 'example.com/mine'] },
+  });
+  await w.world.karpenter.resource(claimType).patch('a', { metadata: { finalizers: ['example.com/theirs'] } });
+  await w.context.claims.patch(before, held(before), { signal }).catch(() => undefined);
+  const newest = w.context.claims.get('a')!;
+  const stored = await w.context.claims.patch(newest, held(newest), { signal });
+  expect(stored?.metadata.finalizers).toEqual(['example.com/theirs', 'example.com/mine']);
 });
 
 test('nothing is sent when nothing changed', async () => {

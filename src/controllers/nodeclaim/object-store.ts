@@ -2,7 +2,7 @@
 // The objects of one kind as this process knows them: the informer's copy, or what the process wrote itself for as long
 // as that copy lags behind. Whoever reads here never acts on a state that it has changed already.
 import { deepFreeze } from '../../base/freeze.ts';
-import { ignoreNotFound } from '../../kube/api-error.ts';
+import { ignoreNotFound, isConflict } from '../../kube/api-error.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { createMergePatch } from '../../kube/merge-patch.ts';
 import { type KubeObject, keyOf, type ResourceType } from '../../kube/object.ts';
@@ -88,11 +88,22 @@ export class ObjectStore<T extends KubeObject> {
       patch['metadata'] = { ...(patch['metadata'] as object | undefined), resourceVersion };
     }
     const { signal } = options;
-    const stored = await ignoreNotFound(
-      this.#resource.patch(name, patch, { signal, ...(subresource ? { subresource } : {}) }),
-    );
-    if (stored) this.#remember(stored);
-    return stored;
+    try {
+      const stored = await ignoreNotFound(
+        this.#resource.patch(name, patch, { signal, ...(subresource ? { subresource } : {}) }),
+      );
+      if (stored) this.#remember(stored);
+      return stored;
+    } catch (error) {
+      if (isConflict(error)) await this.#catchUp(name, signal);
+      throw error;
+    }
+  }
+
+  /** The informer lags behind: the next try would meet the same conflict. */
+  async #catchUp(name: string, signal: AbortSignal): Promise<void> {
+    const newest = await this.read(name, signal).catch(() => undefined);
+    if (newest) this.#remember(newest);
   }
 
   #remember(object: T): void {

@@ -121,7 +121,7 @@ test('a watch sees what enters and leaves its selection', async () => {
   await call('PATCH', `${pods}/b`, { metadata: { labels: { app: 'web' } } }, 'application/merge-patch+json');
   await call('PATCH', `${pods}/a`, { metadata: { labels: { app: 'db' } } }, 'application/merge-patch+json');
   await call('DELETE', `${pods}/b`);
-  expect((await take(stream, 4)).map(brief)).toEqual(['ADDED a', 'ADDED b', 'DELETED a', 'DELETED b']);
+  expect((await take(stream, 5)).map(brief)).toEqual(['ADDED a', 'ADDED b', 'DELETED a', 'MODIFIED b', 'DELETED b']);
 });
 
 test('a watch resumes from a version, and is told when that is too old', async () => {

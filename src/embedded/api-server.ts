@@ -88,6 +88,8 @@ export class ApiServer {
     for (const { path, body } of bootstrapObjects()) {
       this.handle({ method: 'POST', path, query: {}, body, ownsBody: false, user: systemUser });
     }
+    // Nobody has seen how the cluster began, so nobody can go on from there.
+    for (const collection of this.store.collections()) collection.compact();
   }
 
   /**
@@ -121,6 +123,7 @@ export class ApiServer {
       throw unknownResource();
     }
     const { resource, version } = found;
+    if (!resource.namespaced && info.namespace !== '' && resource.id !== 'namespaces') throw unknownResource();
     if (isReview(resource)) return answerReview(request, resource, this.#authorizer, this.authenticator);
     const context = {
       ...this.#parts,
@@ -148,6 +151,23 @@ export class ApiServer {
     this.#log.error('request failed', { method: request.method, path: request.path, error });
     const message = `this request caused the API server to panic; look for "request failed" in its log`;
     return { status: 500, body: new StatusError(500, 'InternalError', message).status };
+  }
+
+  /** The user that another asks to be, when it may. Throws StatusError to refuse. */
+  impersonate(user: UserInfo, asked: UserInfo): UserInfo {
+    const wishes = [['users', asked.username], ...asked.groups.map((group) => ['groups', group])] as [string, string][];
+    for (const [resource, name] of wishes) {
+      const question = {
+        ...{ isResource: true, verb: 'impersonate', group: '', namespace: '', subresource: '', path: '' },
+        resource,
+        name,
+      };
+      if (!this.#authorizer.allows(user, question)) throw refusalFor(user, question);
+    }
+    const groups = asked.groups.includes('system:authenticated')
+      ? asked.groups
+      : [...asked.groups, 'system:authenticated'];
+    return { ...asked, groups };
   }
 
   /** The door for clients in this process: no serialisation, frozen objects. Without a user it may do anything. */

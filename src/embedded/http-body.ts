@@ -2,6 +2,7 @@
 // Bodies as they come over the wire: JSON, or YAML where the API server takes it.
 import { parse as parseYaml } from 'yaml';
 import { messageOf } from '../base/errors.ts';
+import { readJsonText } from './json-text.ts';
 import { decodeProtobuf } from './shapes/protobuf.ts';
 import { badRequest, unsupportedMediaType } from './status.ts';
 
@@ -20,6 +21,8 @@ export interface ParsedBody {
   readonly body?: unknown;
   /** Why the text could not be read, in the words of Go's decoder. */
   readonly bodyProblem?: string;
+  /** Keys that came twice, by their paths. */
+  readonly duplicates?: readonly string[];
 }
 
 /** Reads a body. Throws StatusError: 415 for what we do not speak, 400 for what could not be kept. */
@@ -43,11 +46,20 @@ export function parseBody(bytes: Buffer, method: string, contentType: string | u
 
 function readJson(text: string, method: string): ParsedBody {
   try {
-    return { body: JSON.parse(text) as unknown };
+    const body = JSON.parse(text) as unknown;
+    if (method === 'PATCH') return { body };
+    const { duplicates } = readJsonText(text);
+    return duplicates.length === 0 ? { body } : { body, duplicates };
   } catch (error) {
-    const why = goMessage(text, messageOf(error));
-    return { bodyProblem: method === 'PATCH' || text.length > 1024 ? why : `${why} (${text})` };
+    const why = readJsonText(text).problem ?? messageOf(error);
+    return { bodyProblem: method === 'PATCH' ? why : `${why} (${summary(text)})` };
   }
+}
+
+/** What a refusal shows of a body: an object as it is, anything else as bytes. */
+function summary(text: string): string {
+  const shown = text.startsWith('{') ? text : Buffer.from(text).toString('hex');
+  return shown.length > 1024 ? `${shown.slice(0, 1024)} [truncated]` : shown;
 }
 
 function readYaml(text: string): unknown {
@@ -57,24 +69,6 @@ function readYaml(text: string): unknown {
   } catch (error) {
     throw badRequest(`error decoding YAML: ${messageOf(error)}`);
   }
-}
-
-/** What Go's decoder says to the same text, as far as the place of the error tells. */
-function goMessage(text: string, fallback: string): string {
-  const position = Number(/at position (\d+)/.exec(fallback)?.[1] ?? text.length);
-  const character = text[position];
-  if (character === undefined) return 'unexpected end of JSON input';
-  return `invalid character '${character}' ${expectedAfter(text.slice(0, position).trimEnd())}`;
-}
-
-function expectedAfter(before: string): string {
-  const last = before.at(-1) ?? '';
-  if (last === '' || last === ':' || last === '[') return 'looking for beginning of value';
-  if (last === '{') return 'looking for beginning of object key string';
-  const inObject = before.lastIndexOf('{') > before.lastIndexOf('[');
-  if (last === ',') return inObject ? 'looking for beginning of object key string' : 'looking for beginning of value';
-  if (!/[{[]/.test(before)) return 'after top-level value';
-  return inObject ? 'after object key:value pair' : 'after array element';
 }
 
 /** How deep a value is nested, without recursion. */

@@ -36,6 +36,8 @@ interface Served {
   readonly random: Random;
   readonly authenticator: Authenticator;
   handle(request: ApiRequest): ApiResponse;
+  /** The user somebody asks to be. Throws StatusError to refuse. */
+  impersonate(user: UserInfo, asked: UserInfo): UserInfo;
 }
 
 const bodyLimit = 3 * 1024 * 1024;
@@ -119,7 +121,7 @@ async function serve(server: Served, request: IncomingMessage, response: ServerR
 
 async function answerTo(server: Served, request: IncomingMessage): Promise<ApiResponse> {
   const url = parseUrl(request.url ?? '/');
-  const user = userOf(server.authenticator, request, url.pathname);
+  const user = actingUser(server, request, userOf(server.authenticator, request, url.pathname));
   const query: Record<string, string> = {};
   for (const [key, value] of url.searchParams) if (!(key in query)) query[key] = value;
   const contentType = request.headers['content-type'];
@@ -134,11 +136,20 @@ async function answerTo(server: Served, request: IncomingMessage): Promise<ApiRe
     query,
     ...parsed,
     ownsBody: true,
+    onWire: true,
     user,
     ...(contentType === undefined ? {} : { contentType }),
     ...(request.headers.accept === undefined ? {} : { accept: request.headers.accept }),
     ...(request.headers['user-agent'] === undefined ? {} : { userAgent: request.headers['user-agent'] }),
   });
+}
+
+/** Whoever a request acts as: its sender, or the user that it asks to be. */
+function actingUser(server: Served, request: IncomingMessage, user: UserInfo): UserInfo {
+  const [username] = [request.headers['impersonate-user'] ?? []].flat();
+  if (username === undefined) return user;
+  const groups = request.headersDistinct['impersonate-group'] ?? [];
+  return server.impersonate(user, { username, groups });
 }
 
 function parseUrl(text: string): URL {

@@ -25,7 +25,7 @@ export type AccessQuestion = Pick<
 /** Answers from the stored roles; what a user may do in a namespace is remembered until a role or binding changes. */
 export class Authorizer {
   readonly #store: Store;
-  readonly #rules = new Map<string, readonly PolicyRule[]>();
+  readonly #rules = new Map<string, readonly Grant[]>();
 
   constructor(store: Store) {
     this.#store = store;
@@ -37,11 +37,22 @@ export class Authorizer {
 
   allows(user: UserInfo, question: AccessQuestion): boolean {
     if (user.groups.includes('system:masters')) return true;
-    return this.rulesFor(user, question.namespace).some((rule) => allowsBy(rule, question));
+    return this.#grantsFor(user, question.namespace).some(({ rule }) => allowsBy(rule, question));
+  }
+
+  /** Why a user may, in the API server's words ('' when there is nothing to say); undefined when it may not. */
+  reasonFor(user: UserInfo, question: AccessQuestion): string | undefined {
+    if (user.groups.includes('system:masters')) return '';
+    const grant = this.#grantsFor(user, question.namespace).find(({ rule }) => allowsBy(rule, question));
+    return grant && `RBAC: allowed by ${grant.by}`;
   }
 
   /** Every rule that holds for a user: cluster-wide, and within the namespace if one is given. */
   rulesFor(user: UserInfo, namespace: string): readonly PolicyRule[] {
+    return this.#grantsFor(user, namespace).map(({ rule }) => rule);
+  }
+
+  #grantsFor(user: UserInfo, namespace: string): readonly Grant[] {
     const key = JSON.stringify([user.username, user.groups, namespace]);
     let rules = this.#rules.get(key);
     if (!rules) {
@@ -53,22 +64,29 @@ export class Authorizer {
     return rules;
   }
 
-  #collect(user: UserInfo, namespace: string): PolicyRule[] {
-    const rules: PolicyRule[] = [];
+  #collect(user: UserInfo, namespace: string): Grant[] {
+    const grants: Grant[] = [];
+    const add = (rules: readonly PolicyRule[], by: string): void => {
+      for (const rule of rules) grants.push({ rule, by });
+    };
     for (const binding of this.#store.collection(ids.clusterRoleBindings).list()
       .items as readonly ClusterRoleBinding[]) {
-      if (names(user, binding.subjects, '')) rules.push(...this.#clusterRules(binding.roleRef?.name));
+      const subject = subjectFor(user, binding.subjects, '');
+      if (subject)
+        add(this.#clusterRules(binding.roleRef?.name), describeGrant('ClusterRoleBinding', binding, subject));
     }
-    if (namespace === '') return rules;
+    if (namespace === '') return grants;
     for (const binding of this.#store.collection(ids.roleBindings).list(namespace).items as readonly RoleBinding[]) {
-      if (!names(user, binding.subjects, namespace)) continue;
-      if (binding.roleRef?.kind === 'ClusterRole') rules.push(...this.#clusterRules(binding.roleRef.name));
+      const subject = subjectFor(user, binding.subjects, namespace);
+      if (!subject) continue;
+      const by = describeGrant('RoleBinding', binding, subject);
+      if (binding.roleRef?.kind === 'ClusterRole') add(this.#clusterRules(binding.roleRef.name), by);
       else {
         const role = this.#store.collection(ids.roles).get(namespace, binding.roleRef?.name ?? '') as Role | undefined;
-        rules.push(...(role?.rules ?? []));
+        add(role?.rules ?? [], by);
       }
     }
-    return rules;
+    return grants;
   }
 
   #clusterRules(name: string | undefined): readonly PolicyRule[] {
@@ -83,9 +101,23 @@ export class Authorizer {
 }
 
 type Subjects = ClusterRoleBinding['subjects'];
+type Subject = NonNullable<Subjects>[number];
 
-function names(user: UserInfo, subjects: Subjects, namespace: string): boolean {
-  return (subjects ?? []).some((subject) => {
+/** A rule that holds for somebody, and the words for how it came to them. */
+interface Grant {
+  readonly rule: PolicyRule;
+  readonly by: string;
+}
+
+function describeGrant(kind: string, { metadata, roleRef }: RoleBinding, subject: Subject): string {
+  const within = (name: string | undefined, namespace: string | undefined): string =>
+    JSON.stringify(namespace ? `${name}/${namespace}` : name);
+  const role = `${roleRef?.kind} ${JSON.stringify(roleRef?.name)}`;
+  return `${kind} ${within(metadata.name, metadata.namespace)} of ${role} to ${subject.kind} ${within(subject.name, subject.namespace)}`;
+}
+
+function subjectFor(user: UserInfo, subjects: Subjects, namespace: string): Subject | undefined {
+  return (subjects ?? []).find((subject) => {
     if (subject.kind === 'User') return subject.name === user.username;
     if (subject.kind === 'Group') return user.groups.includes(subject.name);
     return user.username === `system:serviceaccount:${subject.namespace ?? namespace}:${subject.name}`;

@@ -85,6 +85,13 @@ export function notAcceptable(accepted: readonly string[]): StatusError {
   );
 }
 
+/** No media type in common at all: refused before a handler is asked. */
+export function notRepresentable(): StatusError {
+  const available =
+    'application/json, application/yaml, application/vnd.kubernetes.protobuf, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch';
+  return new StatusError(406, 'NotAcceptable', `406: Not Acceptable\n\nAvailable representations: ${available}`, {});
+}
+
 export function alreadyExists(resource: ResourceName, name: string, beingDeleted = false): StatusError {
   const message = `${qualified(resource)} "${name}" already exists`;
   return new StatusError(

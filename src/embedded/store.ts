@@ -101,6 +101,7 @@ class CollectionCursor implements Cursor {
   #at: StoreEvent | undefined;
   #waiting: PromiseWithResolvers<void> | undefined;
   #expired = false;
+  #finishing = false;
   readonly #onClose: (cursor: CollectionCursor) => void;
 
   constructor(at: StoreEvent, onClose: (cursor: CollectionCursor) => void) {
@@ -123,11 +124,12 @@ class CollectionCursor implements Cursor {
   next(): StoreEvent | undefined {
     const event = this.#at?.next;
     if (event) this.#at = event;
+    else if (this.#finishing) this.close();
     return event;
   }
 
   wait(): Promise<void> {
-    if (!this.#at || this.#at.next) return Promise.resolve();
+    if (!this.#at || this.#at.next || this.#finishing) return Promise.resolve();
     this.#waiting ??= Promise.withResolvers<void>();
     return this.#waiting.promise;
   }
@@ -136,6 +138,12 @@ class CollectionCursor implements Cursor {
     const waiting = this.#waiting;
     this.#waiting = undefined;
     waiting?.resolve();
+  }
+
+  /** Nothing more will come: what is left can still be read. */
+  finish(): void {
+    this.#finishing = true;
+    this.wake();
   }
 
   expire(): void {
@@ -164,6 +172,7 @@ export class Collection {
   /** The newest event that is no longer in the history: the list starts behind it. */
   #oldest: StoreEvent;
   #newest: StoreEvent;
+  #compacted = 0;
   #namespaces: readonly string[] | undefined;
   #snapshot: Snapshot | undefined;
 
@@ -262,6 +271,23 @@ export class Collection {
     return this.#snapshot;
   }
 
+  /** All objects as they were at a revision, in key order; undefined when that is no longer in the history. */
+  listAt(revision: number): readonly KubeObject[] | undefined {
+    const cursor = this.watch(revision);
+    if (!cursor) return undefined;
+    const objects = new Map(this.list().items.map((object) => [keyOf(object), object]));
+    const seen = new Set<string>();
+    for (let event = cursor.next(); event; event = cursor.next()) {
+      const key = keyOf(event.object);
+      if (seen.has(key)) continue;
+      seen.add(key);
+      if (event.previous) objects.set(key, event.previous);
+      else objects.delete(key);
+    }
+    cursor.close();
+    return [...objects].sort(([a], [b]) => compareStrings(a, b)).map(([, object]) => object);
+  }
+
   /** The objects whose indexed field has this value, in key order, or undefined when the field has no index. */
   listByIndex(field: string, value: string): Snapshot | undefined {
     const index = this.#indexes.find((candidate) => candidate.field === field);
@@ -272,14 +298,14 @@ export class Collection {
 
   /** The oldest revision a watch may start after. */
   get compactedRevision(): number {
-    return this.#oldest.revision;
+    return Math.max(this.#oldest.revision, this.#compacted);
   }
 
   /** Starts watching after `revision` (undefined: after now). Undefined when that is no longer in the history. */
   watch(revision?: number): Cursor | undefined {
     let at = this.#newest;
+    if (revision !== undefined && revision < this.compactedRevision) return undefined;
     if (revision !== undefined && revision < at.revision) {
-      if (revision < this.#oldest.revision) return undefined;
       at = this.#oldest;
       while (at.next && at.next.revision <= revision) at = at.next;
     }
@@ -291,6 +317,12 @@ export class Collection {
   /** Forgets all history, as compaction does: watches that are open go on, older ones cannot resume. */
   compact(): void {
     this.#oldest = this.#newest;
+    this.#compacted = this.#store.revision;
+  }
+
+  /** Ends every watch once it has told what happened until now. */
+  finishWatches(): void {
+    for (const cursor of this.#cursors) cursor.finish();
   }
 
   /** Ends every watch. */
@@ -381,7 +413,7 @@ export class Store {
 
   /** Removes a collection and ends its watches. */
   drop(name: string): void {
-    this.#collections.get(name)?.closeWatches();
+    this.#collections.get(name)?.finishWatches();
     this.#collections.delete(name);
   }
 
@@ -395,6 +427,10 @@ export class Store {
     for (const collection of this.#collections.values()) collection.closeWatches();
     this.#listeners.clear();
   }
+}
+
+function keyOf({ metadata }: KubeObject): string {
+  return `${metadata.namespace ?? ''}/${metadata.name ?? ''}`;
 }
 
 function mergeSorted(left: readonly Entry[], right: readonly Entry[]): Entry[] {

@@ -80,30 +80,62 @@ function servedVersion(
     columns: columnsOf(version),
     openApi: () => version.schema?.openAPIV3Schema ?? {},
     ...(paths ? { scale: paths } : {}),
-    ...(version.deprecated
-      ? { deprecated: version.deprecationWarning ?? `${apiVersion} ${definition.spec.names.kind} is deprecated` }
-      : {}),
+    ...(version.deprecated ? { deprecated: version.deprecationWarning ?? deprecation(definition, apiVersion) } : {}),
     admit: (object) => prune(schema, object),
-    ...(version.name === storageVersion ? {} : converted(apiVersion, `${group}/${storageVersion}`)),
+    ...conversion(definition, schema, apiVersion, `${group}/${storageVersion}`),
   };
 }
 
-/** Versions of one schema differ in their name only. */
-function converted(apiVersion: string, stored: string): Pick<ServedVersion, 'decode' | 'encode'> {
-  const shown = new WeakMap<KubeObject, KubeObject>();
+/** The words for a version that has none of its own: what to use instead, if there is something. */
+function deprecation({ spec }: CustomResourceDefinition, apiVersion: string): string {
+  const { kind } = spec.names;
+  const better = spec.versions
+    .filter(({ served, deprecated }) => served && !deprecated)
+    .sort((a, b) => compareVersions(a.name, b.name))[0];
+  const advice = better ? `; use ${spec.group}/${better.name} ${kind}` : '';
+  return `${apiVersion} ${kind} is deprecated${advice}`;
+}
+
+/**
+ * Between what is stored and what is shown. Versions of one schema differ in their name only; a default that a
+ * definition got later shows in what was stored before.
+ */
+function conversion(
+  definition: CustomResourceDefinition,
+  schema: StructuralSchema,
+  apiVersion: string,
+  stored: string,
+): Pick<ServedVersion, 'decode' | 'encode'> {
+  const revised = (definition.metadata.generation ?? 1) > 1;
+  const shown = revised ? (object: KubeObject): KubeObject => schema.default(object) as KubeObject : undefined;
+  if (apiVersion !== stored) return converted(apiVersion, stored, shown);
+  return shown ? { encode: remembered(shown) } : {};
+}
+
+/** The same frozen answer for the same stored object. */
+function remembered(show: (object: KubeObject) => KubeObject): (object: KubeObject) => KubeObject {
+  const known = new WeakMap<KubeObject, KubeObject>();
+  return (object) => {
+    let found = known.get(object);
+    if (!found) {
+      found = show(object);
+      if (Object.isFrozen(object)) known.set(object, deepFreeze(found));
+    }
+    return found;
+  };
+}
+
+function converted(
+  apiVersion: string,
+  stored: string,
+  shown: (object: KubeObject) => KubeObject = (object) => object,
+): Pick<ServedVersion, 'decode' | 'encode'> {
   return {
     decode: (object) => {
       object.apiVersion = stored;
       return object;
     },
-    encode: (object) => {
-      let found = shown.get(object);
-      if (!found) {
-        found = { ...object, apiVersion };
-        if (Object.isFrozen(object)) shown.set(object, deepFreeze(found));
-      }
-      return found;
-    },
+    encode: remembered((object) => ({ ...shown(object), apiVersion })),
   };
 }
 
@@ -140,8 +172,13 @@ function customStrategy(schema: StructuralSchema, hasStatus: boolean): Strategy 
       applyDefaults(object);
     },
     validate: (object, _context, old) => check(object, old),
-    validateStatus: (object, old) => check(object, old),
+    validateStatus: (object, old) => check(object, old).map(inStatus),
   };
+}
+
+/** Errors of a status write name their place from within the status. */
+function inStatus(error: FieldError): FieldError {
+  return { ...error, detail: error.detail.replace(/^status\.(?=\S+ in body)/, '') };
 }
 
 function columnsOf(version: DefinitionVersion): readonly Column[] {

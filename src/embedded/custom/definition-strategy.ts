@@ -6,6 +6,7 @@ import { type JsonSchema, StructuralSchema } from '../../kube/schema/index.ts';
 import { oneOf } from '../registry/pod-validation.ts';
 import type { Strategy } from '../resource.ts';
 import { label1035Problems, subdomainProblems } from '../rest/names.ts';
+import { schemaErrors } from './schema-errors.ts';
 
 export const definitionStrategy: Strategy<CustomResourceDefinition> = {
   default: ({ spec }) => {
@@ -101,25 +102,30 @@ function nameErrors(spec: Spec): FieldError[] {
 function versionErrors(spec: Spec): FieldError[] {
   const errors: FieldError[] = [];
   const versions = spec.versions ?? [];
-  const seen = new Set<string>();
+  // The only version is read as if it stood beside the versions, as it did when there was but one.
+  const single = versions.length === 1;
   versions.forEach((version, i) => {
     const at = `spec.versions[${i}]`;
     for (const detail of label1035Problems(version.name ?? ''))
       errors.push(invalid(`${at}.name`, version.name, detail));
-    if (seen.has(version.name)) errors.push(invalid(`${at}.name`, version.name, 'must be unique'));
-    seen.add(version.name);
     if (!version.schema?.openAPIV3Schema) errors.push(required(`${at}.schema.openAPIV3Schema`));
     else if (version.schema.openAPIV3Schema.type !== 'object') {
       errors.push(
         invalid(`${at}.schema.openAPIV3Schema.type`, version.schema.openAPIV3Schema.type ?? '', 'must be object'),
       );
     } else {
-      const schema = new StructuralSchema(version.schema.openAPIV3Schema as JsonSchema);
-      for (const problem of schema.problems) {
-        errors.push({ ...problem, field: `${at}.schema.openAPIV3Schema.${problem.field}` });
+      const schema = version.schema.openAPIV3Schema as JsonSchema;
+      const below = single ? 'spec.validation.openAPIV3Schema' : `${at}.schema.openAPIV3Schema`;
+      for (const problem of [...new StructuralSchema(schema).problems, ...schemaErrors(schema)]) {
+        errors.push({ ...problem, field: `${below}.${problem.field}` });
       }
     }
+    errors.push(...columnErrors(version, single ? 'spec' : at), ...scaleErrors(version, single ? 'spec' : at));
   });
+  const names = versions.map((version) => version.name);
+  if (new Set(names).size < names.length) {
+    errors.push(invalid('spec.versions', names, 'must contain unique version names'));
+  }
   const stored = versions.filter((version) => version.storage).length;
   if (stored !== 1) {
     errors.push(
@@ -136,6 +142,35 @@ function versionErrors(spec: Spec): FieldError[] {
     );
   }
   return errors;
+}
+
+type Version = Spec['versions'][number];
+
+function columnErrors({ additionalPrinterColumns = [] }: Version, at: string): FieldError[] {
+  return additionalPrinterColumns.flatMap(({ name, type, jsonPath }, i) => {
+    const field = `${at}.additionalPrinterColumns[${i}]`;
+    return [
+      ...(name ? [] : [required(`${field}.name`)]),
+      ...(type ? [] : [required(`${field}.type`)]),
+      ...(jsonPath ? [] : [required(`${field}.JSONPath`)]),
+    ];
+  });
+}
+
+function scaleErrors({ subresources }: Version, at: string): FieldError[] {
+  const scale = subresources?.scale;
+  if (!scale) return [];
+  const under = (field: string, path: string | undefined, roots: readonly string[], needed: boolean): FieldError[] => {
+    const where = `${at}.subresources.scale.${field}`;
+    if (!path) return needed ? [required(where)] : [];
+    if (roots.some((root) => path.startsWith(`${root}.`))) return [];
+    return [invalid(where, path, `should be a json path under ${roots.join(' or ')}`)];
+  };
+  return [
+    ...under('specReplicasPath', scale.specReplicasPath, ['.spec'], true),
+    ...under('statusReplicasPath', scale.statusReplicasPath, ['.status'], true),
+    ...under('labelSelectorPath', scale.labelSelectorPath, ['.spec', '.status'], false),
+  ];
 }
 
 function required(field: string): FieldError {

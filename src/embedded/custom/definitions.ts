@@ -50,6 +50,10 @@ export class Definitions {
     const definition = this.#collection.get('', name) as CustomResourceDefinition | undefined;
     if (!definition) {
       this.#stopServing(name);
+      // Names that it had are free for those who wait for them.
+      for (const other of this.#collection.list().items) {
+        if (!this.#served.has(other.metadata.name!)) this.#dirty.add(other.metadata.name!);
+      }
       return;
     }
     if (definition.metadata.deletionTimestamp !== undefined) this.#cleanUp(definition);
@@ -75,20 +79,24 @@ export class Definitions {
   }
 
   /** Another kind of the group that already has one of the names. */
-  #nameConflict(definition: CustomResourceDefinition): string | undefined {
+  #nameConflict(definition: CustomResourceDefinition): NameConflict | undefined {
     const { group, names } = definition.spec;
-    const wanted = new Set([names.plural, names.singular, ...(names.shortNames ?? [])]);
+    const listKind = names.listKind ?? `${names.kind}List`;
     for (const other of this.#registry.inGroup(group)) {
       if (other.plural === names.plural) continue;
-      for (const taken of [other.plural, other.singular, ...other.shortNames]) {
-        if (wanted.has(taken)) return `"${taken}" is already in use`;
-      }
-      if (other.kind === names.kind || other.listKind === names.kind) return `"${names.kind}" is already in use`;
+      const taken = [other.plural, other.singular, ...other.shortNames];
+      const kinds = [other.kind, other.listKind];
+      const short = names.shortNames?.find((name) => taken.includes(name));
+      if (taken.includes(names.plural)) return inUse('PluralConflict', names.plural);
+      if (taken.includes(names.singular ?? '')) return inUse('SingularConflict', names.singular!);
+      if (short !== undefined) return inUse('ShortNamesConflict', short);
+      if (kinds.includes(names.kind)) return inUse('KindConflict', names.kind);
+      if (kinds.includes(listKind)) return inUse('ListKindConflict', listKind);
     }
     return undefined;
   }
 
-  #writeStatus(old: CustomResourceDefinition, conflict: string | undefined, problem: string | undefined): void {
+  #writeStatus(old: CustomResourceDefinition, conflict: NameConflict | undefined, problem: string | undefined): void {
     const definition = deepClone(old);
     const accepted = conflict === undefined;
     const now = formatTime(this.#clock.now());
@@ -96,8 +104,8 @@ export class Definitions {
       condition(
         'NamesAccepted',
         accepted,
-        accepted ? 'NoConflicts' : 'NameConflict',
-        conflict ?? 'no conflicts found',
+        conflict?.reason ?? 'NoConflicts',
+        conflict?.message ?? 'no conflicts found',
         now,
       ),
       condition(
@@ -164,6 +172,16 @@ export class Definitions {
     this.#registry.remove(name.slice(dot + 1), name.slice(0, dot));
     this.#store.drop(name);
   }
+}
+
+/** Why a name cannot be had, as a condition says it. */
+interface NameConflict {
+  readonly reason: string;
+  readonly message: string;
+}
+
+function inUse(reason: string, name: string): NameConflict {
+  return { reason, message: `${JSON.stringify(name)} is already in use` };
 }
 
 function condition(type: string, holds: boolean, reason: string, message: string, now: string): Condition {

@@ -2,9 +2,11 @@
 // The workloads of the apps group.
 import { deepEqual } from '../../base/freeze.ts';
 import type { DaemonSet, Deployment, ReplicaSet, StatefulSet } from '../../kube/kinds.ts';
+import type { FieldError } from '../../kube/schema/field-error.ts';
 import * as print from '../printing/workloads.ts';
 import type { Resource } from '../resource.ts';
 import { define } from './define.ts';
+import { invalid } from './pod-validation.ts';
 import { defaultTemplate, immutable, notNegative, selectorMatchesTemplate, validateTemplate } from './workloads.ts';
 
 const always = ['Always'];
@@ -43,10 +45,36 @@ const deployments = define<Deployment>({
       ...selectorMatchesTemplate(spec?.selector, spec?.template),
       ...validateTemplate(spec?.template, always),
       ...notNegative('spec.minReadySeconds', spec?.minReadySeconds),
+      ...stuckRollout(spec?.strategy?.rollingUpdate),
     ],
     validateUpdate: ({ spec }, old) => immutable('spec.selector', spec?.selector, old.spec?.selector),
+    validateStatus: ({ status }) => replicaCounts(status),
   },
 });
+
+const isZero = (value: unknown): boolean => value === 0 || value === '0%' || value === '0';
+
+/** A rollout that may neither add nor take away a pod never moves. */
+function stuckRollout(rolling: { maxSurge?: unknown; maxUnavailable?: unknown } | undefined): FieldError[] {
+  if (!rolling || !isZero(rolling.maxSurge) || !isZero(rolling.maxUnavailable)) return [];
+  const field = 'spec.strategy.rollingUpdate.maxUnavailable';
+  return [invalid(field, rolling.maxUnavailable, 'may not be 0 when `maxSurge` is 0')];
+}
+
+/** None of the counts of a status is more than all pods, or fewer than none. */
+function replicaCounts(status: Deployment['status']): FieldError[] {
+  const { replicas = 0, updatedReplicas = 0, readyReplicas = 0, availableReplicas = 0 } = status ?? {};
+  const counts = { updatedReplicas, readyReplicas, availableReplicas };
+  const errors: FieldError[] = notNegative('status.replicas', replicas);
+  for (const [name, count] of Object.entries(counts)) {
+    errors.push(...notNegative(`status.${name}`, count));
+    if (count > replicas) errors.push(invalid(`status.${name}`, count, 'cannot be greater than status.replicas'));
+  }
+  if (availableReplicas > readyReplicas) {
+    errors.push(invalid('status.availableReplicas', availableReplicas, 'cannot be greater than readyReplicas'));
+  }
+  return errors;
+}
 
 const replicaSets = define<ReplicaSet>({
   group: 'apps',

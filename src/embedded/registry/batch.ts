@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Work that ends: jobs and what starts them.
 import type { CronJob, Job } from '../../kube/kinds.ts';
+import type { FieldError } from '../../kube/schema/field-error.ts';
 import * as print from '../printing/workloads.ts';
 import type { Resource } from '../resource.ts';
 import { define } from './define.ts';
 import { defaultTemplate, notNegative, validateTemplate } from './workloads.ts';
+
+/** A job must say that its pods end: what most pods do by default is no choice. */
+const endlessTemplate: FieldError = {
+  field: 'spec.template.spec.restartPolicy',
+  type: 'Required',
+  detail: 'valid values: "OnFailure", "Never"',
+};
 
 const jobs = define<Job>({
   group: 'batch',
@@ -38,7 +46,9 @@ const jobs = define<Job>({
       ...notNegative('spec.parallelism', spec?.parallelism),
       ...notNegative('spec.completions', spec?.completions),
       ...notNegative('spec.backoffLimit', spec?.backoffLimit),
-      ...validateTemplate(spec?.template, ['OnFailure', 'Never']),
+      ...(spec?.template?.spec?.restartPolicy === 'Always'
+        ? [endlessTemplate]
+        : validateTemplate(spec?.template, ['OnFailure', 'Never'])),
     ],
   },
 });
@@ -85,7 +95,19 @@ const cronJobs = define<CronJob>({
     prepareCreate: (job) => {
       job.status = {};
     },
+    validate: ({ spec }) => scheduleErrors(spec?.schedule ?? ''),
   },
 });
+
+const cronField = /^(\*|\?|[\w,-]+)(\/\d+)?([\w,*/?-]*)$/;
+
+function scheduleErrors(schedule: string): FieldError[] {
+  if (schedule === '') return [{ field: 'spec.schedule', type: 'Required', detail: '' }];
+  if (/^@(yearly|annually|monthly|weekly|daily|midnight|hourly|every \S+)$/.test(schedule)) return [];
+  const fields = schedule.trim().split(/\s+/);
+  if (fields.length === 5 && fields.every((field) => cronField.test(field))) return [];
+  const detail = `expected exactly 5 fields, found ${fields.length}: [${fields.join(' ')}]`;
+  return [{ field: 'spec.schedule', type: 'Invalid', value: schedule, detail }];
+}
 
 export const batchResources: readonly Resource[] = [jobs, cronJobs];

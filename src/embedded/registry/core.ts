@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kinds of the core group.
 import type {
+  ConfigMap,
   Namespace,
   Node,
   PersistentVolume,
@@ -15,13 +16,14 @@ import * as print from '../printing/core.ts';
 import type { Resource, Subresource } from '../resource.ts';
 import { labelProblems } from '../rest/names.ts';
 import { forbidden } from '../status.ts';
+import { dropEmptyData, frozenErrors, keyErrors, sizeErrors } from './data.ts';
 import { define } from './define.ts';
 import { coreEvents } from './events.ts';
 import { nodeStrategy } from './node.ts';
 import { podStrategy } from './pod.ts';
 import { defaultPodSpec } from './pod-defaults.ts';
 import { serviceStrategy } from './service.ts';
-import { selectorMatchesTemplate } from './workloads.ts';
+import { immutable, selectorMatchesTemplate } from './workloads.ts';
 
 const proxy: Subresource = {
   name: 'proxy',
@@ -209,10 +211,28 @@ const secrets = define<Secret>({
       for (const key in secret.stringData) secret.data[key] = Buffer.from(secret.stringData[key]!).toString('base64');
       delete secret.stringData;
     },
-    validateUpdate: (secret, old) =>
-      secret.type === old.type
-        ? []
-        : [{ field: 'type', type: 'Invalid', value: secret.type, detail: 'field is immutable' }],
+    validate: ({ data }) => [...keyErrors('data', data), ...sizeErrors(data)],
+    validateUpdate: (secret, old) => [
+      ...immutable('type', secret.type, old.type),
+      ...frozenErrors(secret, old, ['data']),
+    ],
+  },
+});
+
+const configMaps = define<ConfigMap>({
+  group: '',
+  kind: 'ConfigMap',
+  namespaced: true,
+  shortNames: ['cm'],
+  columns: print.configMapColumns,
+  strategy: {
+    default: dropEmptyData,
+    validate: ({ data, binaryData }) => [
+      ...keyErrors('data', data),
+      ...keyErrors('binaryData', binaryData),
+      ...sizeErrors(data, binaryData),
+    ],
+    validateUpdate: (map, old) => frozenErrors(map, old, ['data', 'binaryData']),
   },
 });
 
@@ -269,7 +289,8 @@ export const coreResources: readonly Resource[] = [
     },
   }),
   coreEvents,
-  define({ group: '', kind: 'ConfigMap', namespaced: true, shortNames: ['cm'], columns: print.configMapColumns }),
+  configMaps,
+  define({ group: '', kind: 'Binding', namespaced: true, verbs: ['create'] }),
   define({
     group: '',
     kind: 'Endpoints',

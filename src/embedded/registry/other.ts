@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kinds of the smaller groups: policy, storage, scheduling, coordination, rbac and so on.
 import type {
+  ClusterRole,
+  ClusterRoleBinding,
   CustomResourceDefinition,
   EndpointSlice,
   HorizontalPodAutoscaler,
@@ -9,6 +11,8 @@ import type {
   NetworkPolicy,
   PodDisruptionBudget,
   PriorityClass,
+  Role,
+  RoleBinding,
   StorageClass,
 } from '../../kube/kinds.ts';
 import { compileLabelSelector, SelectorError } from '../../kube/labels.ts';
@@ -20,6 +24,7 @@ import { pathSegmentProblems } from '../rest/names.ts';
 import { forbidden } from '../status.ts';
 import { define } from './define.ts';
 import { newEvents } from './events.ts';
+import { roleRefErrors, ruleErrors } from './roles.ts';
 import { immutable, notNegative } from './workloads.ts';
 
 const budgets = define<PodDisruptionBudget>({
@@ -241,10 +246,34 @@ export const otherResources: readonly Resource[] = [
     shortNames: ['vac'],
     columns: print.volumeAttributesColumns,
   }),
-  define({ ...rbac, kind: 'ClusterRole', namespaced: false, columns: print.createdAtColumns }),
-  define({ ...rbac, kind: 'Role', namespaced: true, columns: print.createdAtColumns }),
-  define({ ...rbac, kind: 'ClusterRoleBinding', namespaced: false, columns: print.roleBindingColumns }),
-  define({ ...rbac, kind: 'RoleBinding', namespaced: true, columns: print.roleBindingColumns }),
+  define<ClusterRole>({
+    ...rbac,
+    kind: 'ClusterRole',
+    namespaced: false,
+    columns: print.createdAtColumns,
+    strategy: { ...rbac.strategy, validate: ({ rules }) => ruleErrors(rules, false) },
+  }),
+  define<Role>({
+    ...rbac,
+    kind: 'Role',
+    namespaced: true,
+    columns: print.createdAtColumns,
+    strategy: { ...rbac.strategy, validate: ({ rules }) => ruleErrors(rules, true) },
+  }),
+  define<ClusterRoleBinding>({
+    ...rbac,
+    kind: 'ClusterRoleBinding',
+    namespaced: false,
+    columns: print.roleBindingColumns,
+    strategy: { ...rbac.strategy, validateUpdate: (binding, old) => roleRefErrors(binding, old) },
+  }),
+  define<RoleBinding>({
+    ...rbac,
+    kind: 'RoleBinding',
+    namespaced: true,
+    columns: print.roleBindingColumns,
+    strategy: { ...rbac.strategy, validateUpdate: (binding, old) => roleRefErrors(binding, old) },
+  }),
   define({
     group: 'discovery.k8s.io',
     kind: 'EndpointSlice',

@@ -29,10 +29,36 @@ export function validatePodSpec(spec: PodSpec | undefined, at: string): FieldErr
   for (const key in spec.nodeSelector) {
     for (const detail of isQualifiedName(key)) errors.push(invalid(`${at}.nodeSelector`, key, detail));
   }
+  validateNodeAffinity(spec, at, errors);
   validateSpread(spec, at, errors);
   validateTolerations(spec, at, errors);
   return errors;
 }
+
+function validateNodeAffinity(spec: PodSpec, at: string, errors: FieldError[]): void {
+  const required = spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
+  const path = `${at}.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution`;
+  required?.nodeSelectorTerms?.forEach((term, i) =>
+    term.matchExpressions?.forEach(({ operator, values }, j) => {
+      const field = `${path}.nodeSelectorTerms[${i}].matchExpressions[${j}]`;
+      const count = values?.length ?? 0;
+      if ((operator === 'In' || operator === 'NotIn') && count === 0) {
+        const detail = "must be specified when `operator` is 'In' or 'NotIn'";
+        errors.push({ field: `${field}.values`, type: 'Required', detail });
+      } else if ((operator === 'Exists' || operator === 'DoesNotExist') && count > 0) {
+        const detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+        errors.push({ field: `${field}.values`, type: 'Forbidden', detail });
+      } else if ((operator === 'Gt' || operator === 'Lt') && count !== 1) {
+        const detail = "must be specified single value when `operator` is 'Lt' or 'Gt'";
+        errors.push({ field: `${field}.values`, type: 'Required', detail });
+      } else if (!nodeOperators.has(operator)) {
+        errors.push(invalid(`${field}.operator`, operator, 'not a valid selector operator'));
+      }
+    }),
+  );
+}
+
+const nodeOperators = new Set(['In', 'NotIn', 'Exists', 'DoesNotExist', 'Gt', 'Lt']);
 
 function validateVolumes(spec: PodSpec, at: string, errors: FieldError[]): Set<string> {
   const names = new Set<string>();

@@ -26,7 +26,11 @@ export const podStrategy: Strategy<Pod> = {
       applyRuntimeClass(pod, context);
       spec.tolerations = withDefaultTolerations(spec.tolerations ?? []);
     }
-    pod.status = { phase: 'Pending', qosClass: qosClassOf(pod) };
+    pod.status = {
+      phase: 'Pending',
+      qosClass: qosClassOf(pod),
+      ...(spec?.schedulingGates?.length ? { conditions: [gated] } : {}),
+    };
   },
   prepareUpdate: (pod, old) => {
     // Set by the server on creation; a writer that leaves them out does not mean to remove them.
@@ -47,6 +51,16 @@ export const podStrategy: Strategy<Pod> = {
     if (!pod.spec?.nodeName || phase === 'Failed' || phase === 'Succeeded') return 0;
     return Math.max(wanted < 0 ? 1 : wanted, 0);
   },
+};
+
+/** What a pod says that nobody may schedule yet. */
+const gated = {
+  type: 'PodScheduled',
+  status: 'False',
+  reason: 'SchedulingGated',
+  message: 'Scheduling is blocked due to non-empty scheduling gates',
+  lastProbeTime: null as unknown as string,
+  lastTransitionTime: null as unknown as string,
 };
 
 /** The numbers behind a priority class, or of the default one. */

@@ -97,11 +97,9 @@ test('what another manager owns is not taken without force', async () => {
   expect(refused).toMatchObject({
     code: 409,
     reason: 'Conflict',
-    message: 'Apply failed with 1 conflict: conflict with "alice" using apps/v1: .spec.replicas',
+    message: 'Apply failed with 1 conflict: conflict with "alice": .spec.replicas',
     details: {
-      causes: [
-        { reason: 'FieldManagerConflict', message: 'conflict with "alice" using apps/v1', field: '.spec.replicas' },
-      ],
+      causes: [{ reason: 'FieldManagerConflict', message: 'conflict with "alice"', field: '.spec.replicas' }],
     },
   });
   const forced = await apply('bob', deployment({ replicas: 5 }), true);

@@ -72,8 +72,36 @@ function readApplied(context: RequestContext, options: WriteOptions): Record<str
   if (metadata['managedFields'] !== undefined) throw badRequest('metadata.managedFields must be nil');
   // A kind that keeps its status apart takes it through the status subresource only.
   if (context.version.status && context.info.subresource === '') delete applied['status'];
-  applied['metadata'] = { name: context.info.name, ...metadata };
+  if (context.info.subresource === 'status') keepOnly(applied, 'status');
+  const { name } = context.info;
+  const named = metadata['name'] ?? name;
+  if (named !== name) {
+    throw badRequest(`the name of the object (${String(named)}) does not match the name on the URL (${name})`);
+  }
+  applied['metadata'] = { ...metadata, name };
+  refuseUndeclared(context, applied);
   return applied as Record<string, unknown> & KubeObject;
+}
+
+/** Drops all fields but one and those that every object has. */
+function keepOnly(applied: Record<string, unknown>, kept: string): void {
+  for (const field of Object.keys(applied)) {
+    if (!['apiVersion', 'kind', 'metadata', kept].includes(field)) delete applied[field];
+  }
+}
+
+/** Fields that a built-in kind does not have cannot be owned. */
+function refuseUndeclared(context: RequestContext, applied: Record<string, unknown>): void {
+  const { resource, version } = context;
+  if (resource.custom) return;
+  const [unknown] = version.admit?.(deepClone(applied) as unknown as KubeObject) ?? [];
+  if (unknown === undefined) return;
+  const object = `${storageNamespace(context)}/${context.info.name}; ${resource.group}/${version.name}, Kind=${resource.kind}`;
+  throw new StatusError(
+    500,
+    undefined,
+    `failed to create typed patch object (${object}): .${unknown}: field not declared in schema`,
+  );
 }
 
 function createByApply(context: RequestContext, applied: KubeObject, options: WriteOptions): ApiResponse {
@@ -109,16 +137,22 @@ function conflictsWith(others: readonly Manager[], wanted: FieldSet, live: unkno
   return conflicts;
 }
 
+/** How a conflict names an owner: those who applied need no more words. */
+function described({ manager, operation, subresource, apiVersion }: Manager): string {
+  const where = subresource === '' ? '' : ` with subresource ${JSON.stringify(subresource)}`;
+  return `${JSON.stringify(manager)}${where}${operation === 'Apply' ? '' : ` using ${apiVersion}`}`;
+}
+
 function conflictError(conflicts: readonly Conflict[]): StatusError {
   const all = conflicts.flatMap(({ with: manager, paths }) =>
     paths.map((path) => ({
       reason: 'FieldManagerConflict',
-      message: `conflict with ${JSON.stringify(manager.manager)}${manager.subresource === '' ? '' : ` with subresource ${JSON.stringify(manager.subresource)}`} using ${manager.apiVersion}`,
+      message: `conflict with ${described(manager)}`,
       field: showPath(path),
     })),
   );
   const listed = conflicts.map(({ with: manager, paths }) => {
-    const who = `${JSON.stringify(manager.manager)}${manager.subresource === '' ? '' : ` with subresource ${JSON.stringify(manager.subresource)}`} using ${manager.apiVersion}`;
+    const who = described(manager);
     return paths.length === 1
       ? `conflict with ${who}: ${showPath(paths[0]!)}`
       : `conflicts with ${who}:\n${paths.map((path) => `- ${showPath(path)}`).join('\n')}`;

@@ -53,7 +53,11 @@ export function deleteObject(
   if (waits) return { object: markDeleted(context, old, finalizers, grace, options.dryRun), removed: false };
   const final = grace === undefined ? old : withoutGrace(context, old);
   if (options.dryRun) return { object: final, removed: true };
-  return { object: context.collection.remove(old.metadata.namespace ?? '', old.metadata.name!, final), removed: true };
+  const { collection } = context;
+  const [namespace, name] = [old.metadata.namespace ?? '', old.metadata.name!];
+  // An object that might have waited is marked first: watchers see it end before it is gone.
+  if (final !== old) collection.replace(namespace, name, final);
+  return { object: collection.remove(namespace, name), removed: true };
 }
 
 /** Marks an object that cannot go yet, or brings its end nearer. A second delete that changes nothing writes nothing. */

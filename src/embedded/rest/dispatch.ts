@@ -10,7 +10,7 @@ import { handleList } from './list.ts';
 import { present } from './present.ts';
 import type { ApiResponse } from './request.ts';
 import { handleScale } from './scale.ts';
-import { specialSubresources } from './subresources.ts';
+import { handleBindingByName, specialSubresources } from './subresources.ts';
 import { handleWatch } from './watch.ts';
 
 type Handler = (context: RequestContext) => ApiResponse;
@@ -55,6 +55,7 @@ function mainHandler(context: RequestContext): Handler {
   const served = (resource.verbs as readonly string[]).includes(info.verb);
   const handler = onObjects[info.verb];
   if (!served || !handler) throw methodNotAllowed();
+  if (resource.id === 'bindings') return handleBindingByName;
   const onCollection = info.verb === 'create' || info.verb === 'list' || info.verb === 'deletecollection';
   if (info.verb !== 'watch' && onCollection !== (info.name === '')) throw methodNotAllowed();
   // Objects of a namespaced kind are created and reached in their namespace only.

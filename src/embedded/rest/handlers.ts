@@ -8,7 +8,7 @@ import { PatchError } from '../../kube/patch-error.ts';
 import { patchSchemaFor } from '../../kube/patch-schemas.ts';
 import { goValue } from '../../kube/schema/go-format.ts';
 import { applyStrategicMergePatch } from '../../kube/strategic-merge-patch.ts';
-import { badRequest, internalError, invalid, patchRejected, StatusError, unsupportedMediaType } from '../status.ts';
+import { badRequest, invalid, patchRejected, StatusError, unsupportedMediaType } from '../status.ts';
 import { handleApply } from './apply.ts';
 import { encode, type RequestContext } from './context.ts';
 import { isRecord, jsonType } from './metadata.ts';
@@ -70,8 +70,11 @@ export function decodePatched(context: RequestContext, patched: unknown, options
   try {
     return decodeBody(context, patched, true, options);
   } catch (error) {
-    const misfit = error instanceof StatusError && /: (json: cannot unmarshal .*)$/s.exec(error.message);
-    // A patch that makes an object of the wrong types is not a bad request but an invalid patch.
+    const misfit =
+      error instanceof StatusError &&
+      error.status.code === 400 &&
+      / in version ".*?" cannot be handled as a \w+: (.*)$/s.exec(error.message);
+    // A patch that makes an object which cannot be read is not a bad request but an invalid patch.
     throw misfit && isRecord(context.request.body)
       ? invalid('', '', '', [
           { field: 'patch', type: 'Invalid', value: goValue(context.request.body), detail: misfit[1]! },
@@ -118,7 +121,7 @@ function refusalOf(error: PatchError, type: string): StatusError {
     case 422:
       return type === 'application/json-patch+json' ? patchRejected() : patchInvalid(error.message);
     case 500:
-      return internalError(error.message);
+      return new StatusError(500, undefined, error.message);
     case 400:
       return badRequest(error.message);
   }

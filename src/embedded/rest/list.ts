@@ -7,6 +7,7 @@ import { badRequest, expired, tooLargeResourceVersion } from '../status.ts';
 import type { FieldIndexer } from '../store.ts';
 import { encode, type RequestContext, storageNamespace } from './context.ts';
 import { type ListOptions, parseListOptions } from './options.ts';
+import { presentationOf } from './present.ts';
 import type { ApiResponse } from './request.ts';
 import { continueExpired, decodeContinue, encodeContinue } from './snapshots.ts';
 
@@ -32,7 +33,14 @@ function getter(resource: Resource, field: string): FieldIndexer {
   if (field === 'metadata.name') return (object) => object.metadata.name ?? '';
   if (field === 'metadata.namespace' && resource.namespaced) return (object) => object.metadata.namespace ?? '';
   const known = resource.fields[field];
-  if (!known) throw badRequest(`field label not supported: ${field}`);
+  if (!known) {
+    const own = resource.custom || Object.keys(resource.fields).length > 0;
+    throw badRequest(
+      own
+        ? `field label not supported: ${field}`
+        : `${JSON.stringify(field)} is not a known field selector: only "metadata.name", "metadata.namespace"`,
+    );
+  }
   return known;
 }
 
@@ -72,9 +80,20 @@ export function handleList(context: RequestContext): ApiResponse {
   return page(context, options, selectNow(context, options), current, 0);
 }
 
+/** What a past version selected, as far back as the history goes. */
+function selectAt(context: RequestContext, options: ListOptions, revision: number): readonly KubeObject[] | undefined {
+  const all = context.collection.listAt(revision);
+  if (!all) return undefined;
+  const namespace = storageNamespace(context);
+  const selection = selectionOf(context, options);
+  return all.filter(
+    (object) => (namespace === '' || object.metadata.namespace === namespace) && (!selection || selection(object)),
+  );
+}
+
 /** The past is kept only where a list in pages needs it; other exact versions are answered as after a compaction. */
 function exactList(context: RequestContext, options: ListOptions, revision: number): ApiResponse {
-  const items = context.snapshots.find(scopeOf(context), revision);
+  const items = context.snapshots.find(scopeOf(context), revision) ?? selectAt(context, options, revision);
   if (!items) throw expired(`The resourceVersion for the provided list is too old.`);
   return page(context, options, items, revision, 0);
 }
@@ -122,9 +141,16 @@ function page(
       apiVersion: apiVersionOf({ group: context.resource.group, version: context.version.name }),
       metadata,
       // Frozen here: going through a long list to find every object frozen already would take longer than making it.
-      items: Object.freeze(context.version.encode ? shown.map((object) => encode(context, object)) : shown),
+      items: Object.freeze(itemsOf(context, shown)),
     },
   };
+}
+
+/** On the wire, items of a built-in list do not repeat its kind; in process they are the stored objects themselves. */
+function itemsOf(context: RequestContext, objects: readonly KubeObject[]): readonly KubeObject[] {
+  if (context.version.encode) return objects.map((object) => encode(context, object));
+  if (context.resource.custom || !context.request.onWire || presentationOf(context)) return objects;
+  return objects.map(({ kind: _kind, apiVersion: _apiVersion, ...rest }) => rest as KubeObject);
 }
 
 function scopeOf(context: RequestContext): string {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who owns which field. Owners are tracked from the first server-side apply of an object on: until then one entry would
-// own everything, and keeping it would cost every write.
-import { deepEqual } from '../../base/freeze.ts';
+// Who owns which field. Owners are tracked for clients that have a name; the cluster's own parts, in this process, have
+// none, and their objects are tracked from the first server-side apply on.
+import { deepEqual, deepFreeze } from '../../base/freeze.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { formatTime } from '../../kube/time.ts';
 import type { RequestContext } from './context.ts';
@@ -43,8 +43,12 @@ export function firstManager(context: RequestContext, object: KubeObject): Manag
     apiVersion: object.apiVersion ?? '',
     time: formatTime(context.clock.now()),
     subresource: '',
-    fields: fieldSetOf(object, mergeTypeOf(context.resource, context.version)),
+    fields: fieldsOf(context, object),
   };
+}
+
+function fieldsOf(context: RequestContext, object: KubeObject): FieldSet {
+  return fieldSetOf(object, mergeTypeOf(context.resource, context.version));
 }
 
 /** Records owners; those who own nothing any more are left out. */
@@ -60,9 +64,23 @@ export function recordManagers(object: KubeObject, managers: readonly Manager[])
     apiVersion,
     time,
     fieldsType: 'FieldsV1',
-    fieldsV1: toFieldsV1(fields),
+    fieldsV1: sharedFields(fields),
     ...(subresource === '' ? {} : { subresource }),
   }));
+}
+
+/** Objects that were written alike share the form of their fields: it is larger than they are. */
+const shared = new Map<string, unknown>();
+
+function sharedFields(fields: FieldSet): unknown {
+  const key = [...fields].sort().join('\n');
+  let form = shared.get(key);
+  if (form === undefined) {
+    form = deepFreeze(toFieldsV1(fields));
+    if (shared.size >= 1000) shared.clear();
+    shared.set(key, form);
+  }
+  return form;
 }
 
 /** After an update: what it changed is the writer's, what it removed nobody's. */
@@ -72,14 +90,21 @@ export function trackManagers(
   old: KubeObject | undefined,
   options: WriteOptions,
 ): void {
-  const cleared = Array.isArray(object.metadata.managedFields) && object.metadata.managedFields.length === 0;
-  if (!old?.metadata.managedFields || cleared) {
+  const given = object.metadata.managedFields;
+  // An empty entry, or none at all, asks to forget all owners.
+  const cleared = Array.isArray(given) && given.every((entry) => isRecord(entry) && Object.keys(entry).length === 0);
+  if (!old) {
+    delete object.metadata.managedFields;
+    const named = options.fieldManager !== undefined || context.request.userAgent !== undefined;
+    if (named) recordManagers(object, [{ ...writerOf(context, object, options), fields: fieldsOf(context, object) }]);
+    return;
+  }
+  if (!old.metadata.managedFields || cleared) {
     delete object.metadata.managedFields;
     return;
   }
   object.metadata.managedFields = old.metadata.managedFields;
-  const type = mergeTypeOf(context.resource, context.version);
-  const now = fieldSetOf(object, type);
+  const now = fieldsOf(context, object);
   const changed: FieldSet = new Set();
   for (const path of now) if (!deepEqual(valueAt(old, path), valueAt(object, path))) changed.add(path);
   const managers = managersOf(old);

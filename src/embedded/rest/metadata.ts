@@ -30,7 +30,7 @@ const shapes: Readonly<Record<string, 'string' | 'number' | 'strings' | 'map' | 
 export function checkShape(metadata: Record<string, unknown>, kind: string, version: string): void {
   for (const field in metadata) {
     const value = metadata[field];
-    if (value === null || value === undefined) {
+    if (value === null || value === undefined || field === 'selfLink' || isEmpty(value)) {
       delete metadata[field];
       continue;
     }
@@ -41,6 +41,13 @@ export function checkShape(metadata: Record<string, unknown>, kind: string, vers
       `${kind} in version "${version}" cannot be handled as a ${kind}: json: cannot unmarshal ${jsonType(value)} into Go struct field ObjectMeta.metadata.${field} of type ${type}`,
     );
   }
+}
+
+/** An empty map or list is as good as none: neither is written. */
+function isEmpty(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  for (const _ in value) return false;
+  return true;
 }
 
 const goTypes = {
@@ -87,16 +94,25 @@ export function validateMetadata(resource: Resource, metadata: ObjectMeta): Fiel
     const problems = (resource.strategy.validateName ?? subdomainProblems)(name);
     for (const detail of problems) errors.push({ field: 'metadata.name', type: 'Invalid', value: name, detail });
   }
+  if ((metadata.generateName?.length ?? 0) > 253) {
+    errors.push(invalid('metadata.generateName', metadata.generateName, 'must be no more than 253 characters'));
+  }
   for (const key in metadata.labels) {
     const value = metadata.labels[key]!;
     for (const detail of keyProblems(key)) errors.push(invalid('metadata.labels', key, detail));
     for (const detail of isValidLabelValue(value)) errors.push(invalid('metadata.labels', value, detail));
   }
   if (metadata.annotations) errors.push(...annotationErrors(metadata.annotations));
-  for (const [i, finalizer] of (metadata.finalizers ?? []).entries()) {
-    const field = `metadata.finalizers[${i}]`;
+  for (const finalizer of metadata.finalizers ?? []) {
+    const field = 'metadata.finalizers';
     for (const detail of isQualifiedName(finalizer)) errors.push(invalid(field, finalizer, detail));
-    if (resource.custom || finalizer.includes('/') || standardFinalizers.has(finalizer)) continue;
+    if (
+      resource.custom ||
+      resource.group === 'apiextensions.k8s.io' ||
+      finalizer.includes('/') ||
+      standardFinalizers.has(finalizer)
+    )
+      continue;
     errors.push(invalid(field, finalizer, 'name is neither a standard finalizer name nor is it fully qualified'));
   }
   if (metadata.ownerReferences) errors.push(...ownerErrors(metadata.ownerReferences));
@@ -135,7 +151,7 @@ function annotationErrors(annotations: Readonly<Record<string, string>>): FieldE
 function ownerErrors(owners: NonNullable<ObjectMeta['ownerReferences']>): FieldError[] {
   const errors: FieldError[] = [];
   let controller: string | undefined;
-  owners.forEach((owner, i) => {
+  owners.forEach((owner) => {
     const at = 'metadata.ownerReferences';
     const required = (field: string, detail: string): FieldError => ({
       field: `${at}.${field}`,
@@ -153,10 +169,10 @@ function ownerErrors(owners: NonNullable<ObjectMeta['ownerReferences']>): FieldE
         field: at,
         type: 'Invalid',
         value: owners,
-        detail: `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${owners[i]!.name}`,
+        detail: `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${owner.kind}/${owner.name}`,
       });
     }
-    controller = owner.name;
+    controller = `${owner.kind}/${owner.name}`;
   });
   return errors;
 }
@@ -196,13 +212,13 @@ const systemFields = [
   'generation',
 ] as const;
 
-/** Whether two objects want the same: everything but metadata and status. */
-export function sameIntent(a: KubeObject, b: KubeObject): boolean {
+/** Whether two objects want the same: everything but metadata, and the status where that is kept apart. */
+export function sameIntent(a: KubeObject, b: KubeObject, statusApart: boolean): boolean {
   const left = a as unknown as Record<string, unknown>;
   const right = b as unknown as Record<string, unknown>;
   const keys = new Set([...Object.keys(left), ...Object.keys(right)]);
   for (const key of keys) {
-    if (key === 'metadata' || key === 'status') continue;
+    if (key === 'metadata' || (key === 'status' && statusApart)) continue;
     if (!deepEqual(left[key], right[key])) return false;
   }
   return true;

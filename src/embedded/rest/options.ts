@@ -4,7 +4,7 @@
 import { type FieldSelector, parseFieldSelector } from '../../kube/fields.ts';
 import { everything, parseLabelSelector, type Selector, SelectorError } from '../../kube/labels.ts';
 import type { FieldError } from '../../kube/schema/field-error.ts';
-import { badRequest, invalidOptions } from '../status.ts';
+import { badRequest, invalidOptions, StatusError } from '../status.ts';
 
 type Query = Readonly<Record<string, string>>;
 
@@ -34,7 +34,7 @@ export function parseListOptions(query: Query, watching: boolean): ListOptions {
     fields,
     limit,
     continue: query['continue'] ?? '',
-    resourceVersion: parseResourceVersion(query['resourceVersion']),
+    resourceVersion: parseResourceVersion(query['resourceVersion'], watching),
     resourceVersionMatch: match as ListOptions['resourceVersionMatch'],
     allowBookmarks: parseBoolean(query['allowWatchBookmarks']) ?? false,
     sendInitialEvents,
@@ -73,9 +73,13 @@ function matchErrors(query: Query, match: string, initial: boolean | undefined, 
 }
 
 /** A resourceVersion parameter; undefined when it is absent. */
-export function parseResourceVersion(text: string | undefined): number | undefined {
+export function parseResourceVersion(text: string | undefined, watching = false): number | undefined {
   if (text === undefined || text === '') return undefined;
   if (!/^\d+$/.test(text)) {
+    const quoted = JSON.stringify(text);
+    const why = `resourceVersion: Invalid value: ${quoted}: strconv.ParseUint: parsing ${quoted}: invalid syntax`;
+    // A watch is refused by the storage, and that without a reason.
+    if (watching) throw new StatusError(500, undefined, why);
     throw badRequest(
       `invalid resource version: resourceVersion: Invalid value: ${JSON.stringify(text)}: strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`,
     );
@@ -177,7 +181,12 @@ function deleteBody(body: unknown): RawDeleteOptions {
   }
   const options = body as RawDeleteOptions;
   const { gracePeriodSeconds: grace, preconditions } = options;
-  if ((isSet(grace) && !Number.isInteger(grace)) || (isSet(preconditions) && !arePreconditions(preconditions))) {
+  if (isSet(grace) && !Number.isInteger(grace)) {
+    throw badRequest(
+      `json: cannot unmarshal ${typeof grace} into Go struct field DeleteOptions.gracePeriodSeconds of type int64`,
+    );
+  }
+  if (isSet(preconditions) && !arePreconditions(preconditions)) {
     throw badRequest(
       'DeleteOptions in version "v1" cannot be handled as a DeleteOptions: json: cannot unmarshal a field of the wrong type',
     );

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The forms an answer may take besides the object itself: Tables for kubectl, bare metadata for those who need no more.
 import type { KubeObject, WatchEventType } from '../../kube/object.ts';
-import { badRequest, notAcceptable } from '../status.ts';
+import { badRequest, notAcceptable, notRepresentable } from '../status.ts';
 import type { RequestContext } from './context.ts';
 import type { ApiResponse } from './request.ts';
 
@@ -21,16 +21,18 @@ const accepted = ['application/json', 'application/yaml'];
 export function presentationOf(context: RequestContext): Presentation | undefined {
   const header = context.request.accept;
   if (header === undefined || header === '' || header === 'application/json') return undefined;
+  let known = false;
   for (const alternative of header.split(',')) {
     const [media = '', ...parameters] = alternative.split(';').map((part) => part.trim());
     if (!['application/json', 'application/*', '*/*', 'application/yaml'].includes(media)) continue;
+    known = true;
     const asked = Object.fromEntries(parameters.map((parameter) => parameter.split('=', 2) as [string, string]));
     if (asked['as'] === undefined) return undefined;
     if (asked['g'] !== 'meta.k8s.io' || (asked['v'] !== 'v1' && asked['v'] !== 'v1beta1')) continue;
     if (asked['as'] === 'Table') return tableOf(context);
     if (asked['as'] === 'PartialObjectMetadata' || asked['as'] === 'PartialObjectMetadataList') return partialMetadata;
   }
-  throw notAcceptable(accepted);
+  throw known ? notAcceptable(accepted) : notRepresentable();
 }
 
 /** The answer in the form that was asked for; Statuses stay as they are. */
@@ -69,21 +71,25 @@ function tableOf(context: RequestContext): Presentation {
   const columns = context.version.columns;
   const row = (object: KubeObject): unknown => ({
     cells: columns.map((column) => column.cell(object, context.clock.now()) ?? null),
-    ...(includes === 'None' ? {} : { object: includes === 'Object' ? object : partial(object) }),
+    object: includes === 'None' ? null : includes === 'Object' ? object : partial(object),
   });
-  const table = (metadata: object, rows: unknown[]): unknown => ({
+  const table = (metadata: object, rows: unknown[], withColumns = true): unknown => ({
     kind: 'Table',
     apiVersion: 'meta.k8s.io/v1',
     metadata,
-    columnDefinitions: columns.map(({ name, type, format = '', description, priority }) => ({
-      name,
-      type,
-      format,
-      description,
-      priority,
-    })),
+    columnDefinitions: withColumns
+      ? columns.map(({ name, type, format = '', description, priority }) => ({
+          name,
+          type,
+          format,
+          description,
+          priority,
+        }))
+      : null,
     rows,
   });
+  // A watch sends the columns once.
+  let first = true;
   const version = (object: KubeObject): object => ({ resourceVersion: object.metadata.resourceVersion });
   return {
     form: 'Table',
@@ -91,8 +97,12 @@ function tableOf(context: RequestContext): Presentation {
     object: (object) => table(version(object), [row(object)]),
     list: (list) => table(list.metadata, list.items.map(row)),
     // A bookmark has no cells; its row carries the annotations that reflectors look for.
-    watched: (object, type) =>
-      table(version(object), [type === 'BOOKMARK' ? bookmarkRow(object, columns.length) : row(object)]),
+    watched: (object, type) => {
+      const rows = [type === 'BOOKMARK' ? bookmarkRow(object, columns.length) : row(object)];
+      const shown = table(version(object), rows, first);
+      first = false;
+      return shown;
+    },
   };
 }
 

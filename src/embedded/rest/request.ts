@@ -22,10 +22,14 @@ export interface ApiRequest {
   readonly ownsBody: boolean;
   /** Why there is no body although one was sent: it could not be read. */
   readonly bodyProblem?: string;
+  /** Keys of the body that came twice, by their paths. */
+  readonly duplicates?: readonly string[];
   readonly contentType?: string;
   readonly accept?: string;
   readonly user: UserInfo;
   readonly userAgent?: string;
+  /** The answer will be serialised: nothing of it is shared. */
+  readonly onWire?: boolean;
 }
 
 /** An answer: an object, a text, or a watch. */
@@ -74,7 +78,7 @@ export function parseRequest(method: string, path: string, query: Readonly<Recor
   const group = grouped ? decode(parts[1]!) : '';
   const version = decode(parts[start - 1]!);
   // The old form of a watch: /api/v1/watch/namespaces/x/pods.
-  let watching = query['watch'] === 'true' || query['watch'] === '1';
+  let watching = false;
   if (rest[0] === 'watch' && rest.length > 1) {
     watching = true;
     rest = rest.slice(1);
@@ -87,6 +91,8 @@ export function parseRequest(method: string, path: string, query: Readonly<Recor
     namespace = rest[1]!;
   }
   const [resource = '', name = '', ...sub] = rest;
+  // On the path of an object the parameter means nothing.
+  if (name === '') watching ||= query['watch'] === 'true' || query['watch'] === '1';
   return {
     path,
     isResource: true,

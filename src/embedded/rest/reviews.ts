@@ -63,11 +63,21 @@ function statusOf(
     case 'SelfSubjectRulesReview':
       return rulesStatus(authorizer, user, text(spec['namespace']));
     default:
-      return { allowed: authorizer.allows(user, questionOf(resource, spec)) };
+      return verdictOf(authorizer, user, questionOf(resource, spec));
   }
 }
 
+function verdictOf(authorizer: Authorizer, user: UserInfo, question: AccessQuestion): unknown {
+  const reason = authorizer.reasonFor(user, question);
+  return { allowed: reason !== undefined, ...(reason ? { reason } : {}) };
+}
+
 function questionOf(resource: Resource, spec: Fields): AccessQuestion {
+  const about = resource.kind === 'SubjectAccessReview' || resource.kind === 'LocalSubjectAccessReview';
+  if (about && !text(spec['user']) && !(Array.isArray(spec['groups']) && spec['groups'].length > 0)) {
+    const detail = 'at least one of user or group must be specified';
+    throw invalid(resource.group, resource.kind, '', [{ field: 'spec.user', type: 'Invalid', value: '', detail }]);
+  }
   const attributes = spec['resourceAttributes'];
   const path = spec['nonResourceAttributes'];
   if (isRecord(attributes) === isRecord(path)) {

@@ -21,7 +21,7 @@ export function handleScale(context: RequestContext, paths: ScalePaths): ApiResp
     context.info.verb === 'patch'
       ? applyPatch(scaleContext(context), type, scaleOf(context, old, paths))
       : context.request.body;
-  const replicas = replicasOf(sent, context.info.name);
+  const replicas = replicasOf(sent, context.info.name, context.resource.custom);
   const version = isRecord(sent) && isRecord(sent['metadata']) ? sent['metadata']['resourceVersion'] : undefined;
   if (version !== undefined && version !== '' && version !== old.metadata.resourceVersion) {
     throw modified(context.resource, context.info.name);
@@ -38,7 +38,7 @@ function scaleContext(context: RequestContext): RequestContext {
   return { ...context, resource };
 }
 
-function replicasOf(sent: unknown, name: string): number {
+function replicasOf(sent: unknown, name: string, custom: boolean): number {
   if (!isRecord(sent)) throw badRequest('the object provided is unrecognized (must be of type Scale)');
   const spec = isRecord(sent['spec']) ? sent['spec'] : {};
   const replicas = spec['replicas'] ?? 0;
@@ -48,9 +48,8 @@ function replicasOf(sent: unknown, name: string): number {
     );
   }
   if ((replicas as number) < 0) {
-    throw invalid('autoscaling', 'Scale', name, [
-      { field: 'spec.replicas', type: 'Invalid', value: replicas, detail: 'must be greater than or equal to 0' },
-    ]);
+    const detail = custom ? 'should be a non-negative integer' : 'must be greater than or equal to 0';
+    throw invalid('autoscaling', 'Scale', name, [{ field: 'spec.replicas', type: 'Invalid', value: replicas, detail }]);
   }
   return replicas as number;
 }

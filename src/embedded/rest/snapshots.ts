@@ -53,6 +53,8 @@ export function encodeContinue(token: ContinueToken): string {
 }
 
 export function decodeContinue(text: string): ContinueToken {
+  const stray = text.search(/[^A-Za-z0-9_-]/);
+  if (stray >= 0) throw badRequest(`continue key is not valid: illegal base64 data at input byte ${stray}`);
   try {
     const { v, rv, start } = JSON.parse(Buffer.from(text, 'base64url').toString()) as Record<string, unknown>;
     if (v === 'meta.k8s.io/v1' && typeof rv === 'number' && typeof start === 'string') {
@@ -61,7 +63,7 @@ export function decodeContinue(text: string): ContinueToken {
   } catch {
     // Said below, for this and for a token of another shape.
   }
-  throw badRequest('invalid continue token: continue key is not valid: it was not made by this server');
+  throw badRequest('continue key is not valid: it was not made by this server');
 }
 
 /** The moment is gone; the answer carries a token that goes on from the same key with what is there now. */

@@ -31,6 +31,16 @@ export const specialSubresources: Readonly<Record<string, (context: RequestConte
   'serviceaccounts/token': handleToken,
 };
 
+/** The older form of a binding: in a collection of its own, for the pod of its name. */
+export function handleBindingByName(context: RequestContext): ApiResponse {
+  const { body } = context.request;
+  const metadata = isRecord(body) && isRecord(body['metadata']) ? body['metadata'] : {};
+  const name = typeof metadata['name'] === 'string' ? metadata['name'] : '';
+  const pods = context.registry.find('', 'v1', 'pods')!;
+  const info = { ...context.info, resource: 'pods', name, subresource: 'binding' };
+  return handleBinding({ ...context, ...pods, info, collection: context.store.collection('pods') });
+}
+
 /** Assigns a pod to a node. */
 function handleBinding(context: RequestContext): ApiResponse {
   const options = parseWriteOptions(context.request.query, 'CreateOptions');

@@ -4,16 +4,7 @@ import { deepClone, deepEqual } from '../../base/freeze.ts';
 import { apiVersionOf, type KubeObject, type ObjectMeta } from '../../kube/object.ts';
 import type { FieldError } from '../../kube/schema/field-error.ts';
 import { formatTime } from '../../kube/time.ts';
-import {
-  alreadyExists,
-  badRequest,
-  conflict,
-  forbidden,
-  invalid,
-  modified,
-  notFound,
-  type StatusError,
-} from '../status.ts';
+import { alreadyExists, badRequest, conflict, forbidden, invalid, modified, notFound, StatusError } from '../status.ts';
 import { type RequestContext, storageNamespace } from './context.ts';
 import { trackManagers } from './managed-fields.ts';
 import {
@@ -109,8 +100,12 @@ function textOf(value: unknown): string {
 function admit(context: RequestContext, object: KubeObject, options: WriteOptions): void {
   const { resource, version } = context;
   const unknown = version.admit?.(object) ?? [];
-  if (unknown.length === 0 || options.fieldValidation === 'Ignore') return;
-  const sentences = unknown.map((field) => `unknown field ${JSON.stringify(field)}`);
+  const { duplicates = [] } = context.request;
+  if (unknown.length + duplicates.length === 0 || options.fieldValidation === 'Ignore') return;
+  const sentences = [
+    ...duplicates.map((field) => `duplicate field ${JSON.stringify(field)}`),
+    ...unknown.map((field) => `unknown field ${JSON.stringify(field)}`),
+  ];
   if (options.fieldValidation === 'Warn') {
     context.warnings.push(...sentences);
     return;
@@ -140,6 +135,7 @@ export function createObject(
     ...(resource.strategy.validate?.(object, context) ?? []),
   ]);
   if (namespace !== '') requireNamespace(context, namespace, metadata.name ?? '');
+  if (resource.custom) refuseWhileGoing(context, metadata.name ?? '');
   const name = metadata.name!;
   const existing = collection.get(namespace, name);
   if (existing) throw alreadyExists(resource, name, existing.metadata.deletionTimestamp !== undefined);
@@ -164,7 +160,10 @@ function timestamp(now: number): string {
 }
 
 function stripServerFields(metadata: ObjectMeta): void {
-  if (metadata.resourceVersion) throw badRequest('resourceVersion should not be set on objects to be created');
+  if (metadata.resourceVersion) {
+    // The storage says so, hence no reason.
+    throw new StatusError(500, undefined, 'resourceVersion should not be set on objects to be created');
+  }
   delete metadata.resourceVersion;
   delete metadata.uid;
   delete metadata.deletionTimestamp;
@@ -211,6 +210,14 @@ function requireNamespace(context: RequestContext, namespace: string, name: stri
   ]);
 }
 
+/** A kind whose definition is going takes no new objects: it would never be rid of them. */
+function refuseWhileGoing(context: RequestContext, name: string): void {
+  const { resource, store } = context;
+  const definition = store.collection('customresourcedefinitions.apiextensions.k8s.io').get('', resource.id);
+  if (definition?.metadata.deletionTimestamp === undefined) return;
+  throw forbidden(resource, name, 'create not allowed while custom resource definition is terminating');
+}
+
 /** Throws when there is something wrong with an object. */
 export function refuseInvalid(context: RequestContext, object: KubeObject, errors: readonly FieldError[]): void {
   if (errors.length === 0) return;
@@ -252,7 +259,7 @@ export function updateObject(
     resource.strategy.prepareUpdate?.(object, old, context);
   }
   const { metadata } = object;
-  if (resource.generation && !status && !sameIntent(object, old))
+  if (resource.generation && !status && !sameIntent(object, old, context.version.status))
     metadata.generation = (old.metadata.generation ?? 0) + 1;
   const inMetadata = validateMetadata(resource, metadata);
   refuseInvalid(context, object, [
@@ -283,11 +290,10 @@ export function commitUpdate(context: RequestContext, object: KubeObject): KubeO
   const { resource, collection } = context;
   const namespace = object.metadata.namespace ?? '';
   const name = object.metadata.name!;
-  const written = collection.replace(namespace, name, object);
-  const { deletionTimestamp, deletionGracePeriodSeconds = 0, finalizers = [] } = written.metadata;
+  const { deletionTimestamp, deletionGracePeriodSeconds = 0, finalizers = [] } = object.metadata;
   const done = deletionTimestamp !== undefined && deletionGracePeriodSeconds === 0 && finalizers.length === 0;
-  if (done && !resource.strategy.heldBack?.(written)) return collection.remove(namespace, name);
-  return written;
+  if (done && !resource.strategy.heldBack?.(object)) return collection.remove(namespace, name, object);
+  return collection.replace(namespace, name, object);
 }
 
 /** Refuses a write to another object than the stored one: other name, other uid, other version. */
@@ -295,10 +301,7 @@ export function checkIdentity(context: RequestContext, old: KubeObject, object: 
   const { resource } = context;
   const { metadata } = object;
   const name = context.info.name;
-  if (metadata.name === undefined || metadata.name === '') {
-    if (resource.custom) throw badRequest('name must be provided');
-    metadata.name = name;
-  }
+  if (metadata.name === undefined || metadata.name === '') throw badRequest('name must be provided');
   if (metadata.name !== name) {
     throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${name})`);
   }
@@ -324,6 +327,10 @@ export function checkIdentity(context: RequestContext, old: KubeObject, object: 
     throw invalid(resource.group, resource.plural, name, [
       { field: 'metadata.resourceVersion', type: 'Invalid', value: 0, detail: 'must be specified for an update' },
     ]);
+  }
+  if (!/^\d+$/.test(metadata.resourceVersion)) {
+    const text = JSON.stringify(metadata.resourceVersion);
+    throw new StatusError(500, undefined, `strconv.ParseUint: parsing ${text}: invalid syntax`);
   }
   if (metadata.resourceVersion !== old.metadata.resourceVersion) throw modified(resource, name);
 }

@@ -71,7 +71,13 @@ function fitValue(type: FieldType, value: unknown, path: string, owner: Shape, u
       if (!isFields(value)) throw wrongType(value, type, path, owner);
       for (const key in value) {
         if (value[key] === null) value[key] = type.item.form === 'message' ? {} : '';
-        value[key] = fitValue(type.item, value[key], `${path}.${key}`, owner, unknown);
+        value[key] = fitValue(
+          type.item,
+          value[key],
+          type.item.form === 'message' ? `${path}.${key}` : path,
+          owner,
+          unknown,
+        );
       }
       return value;
   }

@@ -52,7 +52,7 @@ export const crudCases: readonly ConformanceCase[] = [
       const { status, body: answer } = await a.post(path('configmaps'), body);
       // No reason: the storage refuses it, not the handler.
       has(
-        { status, ...answer },
+        { ...answer, code: status },
         {
           status: 'Failure',
           code: 500,

@@ -315,6 +315,7 @@ const pageCases: readonly ConformanceCase[] = [
   {
     id: 'lists/items-without-kind',
     title: 'items of a built-in list do not repeat kind and version',
+    wire: true,
     run: async ({ a, b, path }) => {
       await ok(a.post(path('configmaps'), configMap('x')));
       await ok(a.post(path('deployments'), deployment('x')));

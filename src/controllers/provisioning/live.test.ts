@@ -2,22 +2,14 @@
 // The whole way from a Deployment to running pods, on a cluster with scheduler, kubelets and workload controllers.
 import { describe, expect, test } from 'vitest';
 import { type Deployment, kinds } from '../../kube/kinds.ts';
-import { ControllerContext, nodeClaimControllers } from '../nodeclaim/index.ts';
-import { nodePoolControllers } from '../nodepool/index.ts';
+import { registerControllers } from '../index.ts';
 import { type TestWorld, type TestWorldOptions, testWorld } from '../testing/world.ts';
-import { registerProvisioning } from './controller.ts';
 
 async function begin(options: TestWorldOptions = {}): Promise<TestWorld> {
   const world = await testWorld({ live: true, ...options });
-  runControllers(world);
+  registerControllers(world.manager, world);
   await world.pool();
   return world;
-}
-
-function runControllers(world: TestWorld): void {
-  const context = new ControllerContext(world);
-  registerProvisioning(world.manager, world);
-  world.run(...nodeClaimControllers(context), ...nodePoolControllers(context));
 }
 
 function deployment(replicas: number, cpu: string): Deployment {
@@ -102,7 +94,7 @@ describe('killed at any write', () => {
     }
     await died;
     world = await world.restart();
-    runControllers(world);
+    registerControllers(world.manager, world);
     await untilReady(world, 2);
     await world.advance(300_000);
     await expectNoLeaks(world);

@@ -5,7 +5,7 @@ import { compareStrings } from '../base/order.ts';
 import { type LabelSelector } from '../kube/labels.ts';
 import { type Constraints, constraintsOf, selectorProblem, selectorsOf } from './constraints.ts';
 import { isPending, isTerminal, MoveRules } from './input.ts';
-import { Interner, Numbering } from './interner.ts';
+import { Distinct, Interner } from './interner.ts';
 import type { Container, Pod, PodSpec, ResourceRequirements } from './objects.ts';
 import { amountsProblem, podRequests, quantityProblem } from './pod-resources.ts';
 import type { Problem, SolveSettings } from './problem.ts';
@@ -79,10 +79,10 @@ class Reader {
   readonly #volumes: VolumeIndex;
   readonly #moves: MoveRules;
   readonly #walker = new Interner();
-  readonly #shapeIds = new Numbering();
-  readonly #constraintIds = new Numbering();
-  readonly #shapes: (PodShape | string)[] = [];
-  readonly #constraints: ConstraintClass[] = [];
+  readonly #distinctShapes = new Distinct<PodShape | string>();
+  readonly #distinctConstraints = new Distinct<ConstraintClass>();
+  readonly #shapes = this.#distinctShapes.all;
+  readonly #constraints = this.#distinctConstraints.all;
   readonly #attachments = new Map<Pod, readonly Attachment[]>();
   readonly #rejected: { key: string; reason: string; detail: string }[] = [];
 
@@ -241,9 +241,11 @@ class Reader {
     if (spec.resources) at = this.#walkResources(walker.step(at, 'pod'), spec.resources);
     const status = withStatus ? allocated(pod) : undefined;
     if (status) at = walker.walk(walker.step(at, 'status'), [status.containerStatuses, status.initContainerStatuses]);
-    const id = this.#shapeIds.of(at);
-    if (id === this.#shapes.length) this.#shapes.push(readShape(spec, status));
-    return id;
+    return this.#distinctShapes.of(
+      at,
+      () => readShape(spec, status),
+      (shape) => walker.walkSorted(0, typeof shape === 'string' ? shape : Object.fromEntries(shape.amounts)),
+    );
   }
 
   #walkContainer(state: number, container: Container): number {
@@ -272,9 +274,11 @@ class Reader {
       }
     }
     if (volumes.length > 0) at = walker.walk(walker.step(at, 'volumes'), volumes);
-    const id = this.#constraintIds.of(at);
-    if (id === this.#constraints.length) this.#constraints.push(this.#readConstraints(spec, volumes));
-    return id;
+    return this.#distinctConstraints.of(
+      at,
+      () => this.#readConstraints(spec, volumes),
+      (constraints) => walker.walkSorted(0, constraints),
+    );
   }
 
   #readConstraints(spec: PodSpec, volumes: VolumeAlternatives): ConstraintClass {
@@ -298,24 +302,25 @@ class Reader {
         for (const key of keys) relevant.add(key);
       }
     }
-    const classes: LabelClass[] = [];
-    const ids = new Numbering();
+    const distinct = new Distinct<LabelClass>();
     const walker = new Interner();
     const classify = (pod: Pod): number => {
       const { namespace = 'default', labels } = pod.metadata;
       let at = walker.step(0, namespace);
       for (const key in labels) if (relevant.has(key)) at = walker.step(walker.step(at, key), labels[key]);
-      const id = ids.of(at);
-      if (id === classes.length) {
-        const seen: Record<string, string> = {};
-        for (const key in labels) if (relevant.has(key)) seen[key] = labels[key]!;
-        classes.push({ namespace, labels: seen });
-      }
-      return id;
+      return distinct.of(
+        at,
+        () => {
+          const seen: Record<string, string> = {};
+          for (const key in labels) if (relevant.has(key)) seen[key] = labels[key]!;
+          return { namespace, labels: seen };
+        },
+        (labelClass) => walker.walkSorted(0, labelClass),
+      );
     };
     const of = Int32Array.from(pods, classify);
     for (const entry of bound) entry.labels = classify(entry.pod);
-    return { of, classes };
+    return { of, classes: distinct.all };
   }
 }
 

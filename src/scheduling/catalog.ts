@@ -380,6 +380,20 @@ export class Catalog {
     return view.byPrice;
   }
 
+  /** The price of the cheapest launch with room for `total`, among the offerings that `counts`. */
+  leastPrice(view: View, total: Float64Array, counts: (offering: CatalogOffering) => boolean): number {
+    let least = Number.POSITIVE_INFINITY;
+    for (const row of view.rows) {
+      const prices = this.#pricesOfRow[row]!;
+      const sets = this.#setsOfRow[row]!;
+      for (let i = 0; i < sets.length; i++) {
+        if (prices[i]! >= least || view.offeringAllowed[sets[i]!] === 0) continue;
+        if (counts(this.#variants[row]!.offerings[i]!) && this.fitsRow(row, total)) least = prices[i]!;
+      }
+    }
+    return least;
+  }
+
   /** Like `byPrice`, counting only the offerings that `counts`; rows without any are left out. */
   priceRows(view: View, counts: (offering: CatalogOffering) => boolean): PricedRows {
     const cheapest = new Map<number, number>();

@@ -76,16 +76,20 @@ export function constraintsOf(spec: PodSpec, volumes: VolumeAlternatives, policy
   };
 }
 
-/** The next weaker form, one step: alternatives first, then preferences, heaviest first. Undefined when only demands are left. */
+/**
+ * The next weaker form, one step: each alternative in turn, then all of them again without the heaviest preference.
+ * Undefined when only demands are left. Alternatives are demands: none is lost for good while a preference holds.
+ */
 export function relax(c: Constraints, preferNoScheduleExists: boolean): Constraints | undefined {
   if (c.nodeTerms.length > 1) return { ...c, nodeTerms: c.nodeTerms.slice(1) };
-  if (c.preferredAffinity.length > 0) return { ...c, preferredAffinity: c.preferredAffinity.slice(1) };
-  if (c.preferredAntiAffinity.length > 0) return { ...c, preferredAntiAffinity: c.preferredAntiAffinity.slice(1) };
-  if (c.preferredNodeTerms.length > 0) return { ...c, preferredNodeTerms: c.preferredNodeTerms.slice(1) };
+  const all = { ...c, nodeTerms: c.allNodeTerms };
+  if (c.preferredAffinity.length > 0) return { ...all, preferredAffinity: c.preferredAffinity.slice(1) };
+  if (c.preferredAntiAffinity.length > 0) return { ...all, preferredAntiAffinity: c.preferredAntiAffinity.slice(1) };
+  if (c.preferredNodeTerms.length > 0) return { ...all, preferredNodeTerms: c.preferredNodeTerms.slice(1) };
   const soft = c.spread.findIndex(({ whenUnsatisfiable }) => whenUnsatisfiable === 'ScheduleAnyway');
-  if (soft >= 0) return { ...c, spread: c.spread.filter((_, i) => i !== soft) };
+  if (soft >= 0) return { ...all, spread: c.spread.filter((_, i) => i !== soft) };
   const already = c.tolerations.some((t) => tolerates(t, { key: '\0any', effect: 'PreferNoSchedule' }) && !t.key);
-  if (preferNoScheduleExists && !already) return { ...c, tolerations: [...c.tolerations, toleratePreferences] };
+  if (preferNoScheduleExists && !already) return { ...all, tolerations: [...c.tolerations, toleratePreferences] };
   return undefined;
 }
 

@@ -70,6 +70,7 @@ export class Finalizer {
       types.push(type);
     }
     const set = this.#world.space.get(group.set);
+    if (node.reservations.length > 0 && node.template.minValueKeys.length > 0) this.#addOthers(node, seen, types);
     const most = this.#world.problem.settings?.maxInstanceTypes ?? defaultMaxTypes;
     const kept = types.length > most ? truncate(catalog, types, most, set) : types;
     const claim = {
@@ -79,6 +80,19 @@ export class Finalizer {
       requests: this.#requests(node, types),
     };
     return { claim, row: cheapest };
+  }
+
+  /** A node that holds a reservation keeps the other types that fit where minValues asks for a choice. */
+  #addOthers(node: NewNode, seen: Uint8Array, types: number[]): void {
+    const { catalog } = node.template;
+    const view = catalog.view(node.group.set, catalog.plainMask(node.group.mask));
+    const { rows } = catalog.priceRows(view, () => true);
+    for (const row of rows) {
+      const type = catalog.typeOf[row]!;
+      if (seen[type] === 1 || !catalog.fitsRow(row, node.total)) continue;
+      seen[type] = 1;
+      types.push(type);
+    }
   }
 
   #priced(node: NewNode): PricedRows {

@@ -3,7 +3,7 @@
 // path through a trie whose edges are (state, token).
 import { absent, PairTable } from './pair-table.ts';
 
-/** Gives equal JSON values equal ids. Absent and undefined are the same; the order of keys matters (a different order only costs sharing). */
+/** Gives equal JSON values equal ids. Absent and undefined are the same; the order of keys matters, except to `walkSorted`. */
 export class Interner {
   readonly #tokens = new Map<unknown, number>();
   readonly #edges = new PairTable(1024);
@@ -44,6 +44,50 @@ export class Interner {
       at = this.walk(this.step(at, key), field);
     }
     return this.step(at, '}');
+  }
+
+  /** The state after a whole value, whatever the order of its keys. */
+  walkSorted(state: number, value: unknown): number {
+    if (typeof value !== 'object' || value === null) return this.step(state, value);
+    if (Array.isArray(value)) {
+      let at = this.step(state, '[');
+      for (const item of value) at = this.walkSorted(at, item);
+      return this.step(at, ']');
+    }
+    let at = this.step(state, '{');
+    for (const key of Object.keys(value).sort()) {
+      const field = (value as Record<string, unknown>)[key];
+      if (field !== undefined) at = this.walkSorted(this.step(at, key), field);
+    }
+    return this.step(at, '}');
+  }
+}
+
+/**
+ * Distinct values in the order of first sight. Values are told apart by a cheap id first; only a new id is looked at closely,
+ * so that the same value written in another order is still the same.
+ */
+export class Distinct<T> {
+  readonly all: T[] = [];
+  readonly #numbers = new Numbering();
+  readonly #byNumber: number[] = [];
+  readonly #byForm = new Map<number, number>();
+
+  /** The place in `all` of the value with this id; `form` gives equal values equal numbers. */
+  of(id: number, make: () => T, form: (value: T) => number): number {
+    const number = this.#numbers.of(id);
+    const known = this.#byNumber[number];
+    if (known !== undefined) return known;
+    const value = make();
+    const exact = form(value);
+    let place = this.#byForm.get(exact);
+    if (place === undefined) {
+      place = this.all.length;
+      this.all.push(value);
+      this.#byForm.set(exact, place);
+    }
+    this.#byNumber[number] = place;
+    return place;
   }
 }
 

@@ -2,15 +2,15 @@
 // The packing loop: one pod after the other, on an existing node, on a node being bought, or on a new one; relaxed step by
 // step where it does not fit; again from the start as long as anything moves.
 import { noRow, type View } from './catalog.ts';
+import { Domains } from './domains.ts';
 import { ExistingNodes } from './existing-nodes.ts';
 import { NewNode, NodeGroup, type Search } from './in-flight.ts';
 import { Limits } from './limits.ts';
 import { missingValues, typesOf } from './min-values.ts';
-import { affinityAllows, domainsAdmitted, type PodClass } from './pod-class.ts';
+import { affinityAllows, type PodClass } from './pod-class.ts';
 import type { MinValuesPolicy, SolveOptions } from './problem.ts';
-import { type Base, type Entry, type Reach, Reaches } from './reach.ts';
+import { type Entry, type Reach, Reaches } from './reach.ts';
 import { incompatible, type SetId } from './requirement-space.ts';
-import { Requirement } from './requirements.ts';
 import { Reservations } from './reservations.ts';
 import type { Template } from './templates.ts';
 import type { Thrift, Waiting } from './thrift.ts';
@@ -54,11 +54,6 @@ interface Found {
   readonly row: number;
 }
 
-const anything: ReadonlySet<string> = { has: () => true } as unknown as ReadonlySet<string>;
-/** Numbers the combinations in which any label may be undefined. */
-const anyUndefined = 0;
-/** How many combinations of domains over several topology keys are tried. */
-const maxCombinations = 64;
 const maxSettles = 8;
 /** How many pods of one shape may refuse a node before the next shape is tried. */
 const maxRefusals = 16;
@@ -78,9 +73,7 @@ export class Packer {
   readonly #reaches: Reaches;
   readonly #steps: Step[] = [];
   readonly #existing: ExistingNodes;
-  readonly #allowed = new Map<number, Uint8Array>();
-  readonly #domainSets: SetId[][];
-  readonly #manySets = new Map<string, SetId>();
+  readonly #domains: Domains;
   readonly #filterMemo = new Map<string, boolean>();
   readonly #shapeCount: number;
   #settled: Settled[] = [];
@@ -105,9 +98,7 @@ export class Packer {
     this.#zero = new Float64Array(world.axis.size);
     this.#existing = new ExistingNodes(world);
     this.#reaches = new Reaches(world, this.#groups);
-    this.#domainSets = world.keys.map(({ key, domains }) =>
-      domains.map((domain) => world.space.single(Requirement.in(key, [domain]))),
-    );
+    this.#domains = new Domains(world, this.#reservations);
     this.#shapeCount = world.requests.length;
     this.#done = new Uint8Array(world.batch.pods.length);
     // The first search fills in what is looked for.
@@ -220,7 +211,9 @@ export class Packer {
   /** Domains open to a class, by topology key; undefined when some key has none. */
   #choices(podClass: PodClass): Choice[] | undefined {
     for (let tries = 0; ; tries++) {
-      const choices = podClass.keyRules.map((rules) => chooseDomains(rules, this.#allowedDomains(podClass, rules.key)));
+      const choices = podClass.keyRules.map((rules) =>
+        chooseDomains(rules, this.#domains.allowedDomains(podClass, rules.key)),
+      );
       const stuck = choices.findIndex(({ domains }) => domains.length === 0);
       if (stuck < 0) return choices;
       if (tries < maxSettles && this.#settleFor(podClass, stuck)) continue;
@@ -228,90 +221,9 @@ export class Packer {
     }
   }
 
-  /** By domain of a key: 1 where the pod's own demands admit it. */
-  #allowedDomains({ side }: PodClass, key: TopologyKey): Uint8Array {
-    const wish = side.wishes.find((w) => w !== undefined)!;
-    const memo = wish.strict * 4096 + key.index;
-    let allowed = this.#allowed.get(memo);
-    if (!allowed) {
-      allowed = domainsAdmitted(this.#world.space.get(wish.strict), key);
-      this.#allowed.set(memo, allowed);
-    }
-    return allowed;
-  }
-
   /** Whether required neighbours exist anywhere, or the pod may be the first of its kind. */
   #affinityPossible({ hostAffinities }: PodClass): boolean {
     return hostAffinities.every(({ group, self }) => group.hosts.size > 0 || (self && group.total === 0));
-  }
-
-  /** The requirement sets that a choice of domains leads to, best first. */
-  #narrow(base: SetId, choices: readonly Choice[], template: Template): SetId[] {
-    let sets = [base];
-    for (const choice of choices) {
-      const next: SetId[] = [];
-      const provided = this.#world.provided[choice.key.index]![template.index]!;
-      if (choice.optional && !provided.includes(1)) continue;
-      for (const set of sets) {
-        if (choice.one) {
-          for (const domain of choice.domains) {
-            if (provided[domain] === 0) continue;
-            const narrowed = this.#with(set, this.#domainSets[choice.key.index]![domain]!);
-            if (narrowed !== incompatible) next.push(narrowed);
-          }
-        } else {
-          const many = this.#manySet(
-            choice.key,
-            choice.domains.filter((domain) => provided[domain] === 1),
-          );
-          const narrowed = many === incompatible ? incompatible : this.#with(set, many);
-          if (narrowed !== incompatible) next.push(narrowed);
-        }
-      }
-      sets = next.length > maxCombinations ? next.slice(0, maxCombinations) : next;
-    }
-    return sets;
-  }
-
-  #with(set: SetId, more: SetId): SetId {
-    return this.#world.space.combine(set, more, anyUndefined, anything);
-  }
-
-  #manySet(key: TopologyKey, domains: readonly number[]): SetId {
-    if (domains.length === 0) return incompatible;
-    const text = `${key.index}:${domains.join()}`;
-    let set = this.#manySets.get(text);
-    if (set === undefined) {
-      set = this.#world.space.single(
-        Requirement.in(
-          key.key,
-          domains.map((domain) => key.domains[domain]!),
-        ),
-      );
-      this.#manySets.set(text, set);
-    }
-    return set;
-  }
-
-  /** The domains that nodes of a group may still have. */
-  #domainsOf(group: NodeGroup, key: TopologyKey): Int32Array {
-    let domains = group.domains[key.index];
-    if (!domains) {
-      const provided = this.#world.provided[key.index]![group.template.index]!;
-      const found: number[] = [];
-      for (const [domain, set] of this.#domainSets[key.index]!.entries()) {
-        if (provided[domain] === 0) continue;
-        const narrowed = this.#with(group.set, set);
-        if (
-          narrowed !== incompatible &&
-          group.template.catalog.view(narrowed, group.template.catalog.plainMask(group.mask)).front.length > 0
-        )
-          found.push(domain);
-      }
-      domains = Int32Array.from(found);
-      group.domains[key.index] = domains;
-    }
-    return domains;
   }
 
   /**
@@ -320,12 +232,12 @@ export class Packer {
    */
   #settleFor(podClass: PodClass, at: number): boolean {
     const rules = podClass.keyRules[at]!;
-    const allowed = this.#allowedDomains(podClass, rules.key);
+    const allowed = this.#domains.allowedDomains(podClass, rules.key);
     const affinities = rules.affinities.filter(({ group, self }) => !(self && group.total === 0));
     for (const { group } of affinities) {
       for (const index of group.open) {
         const node = this.#nodes[index]!;
-        for (const domain of this.#domainsOf(node.group, rules.key)) {
+        for (const domain of this.#domains.domainsOf(node.group, rules.key)) {
           if (
             allowed[domain] === 1 &&
             rules.antis.every((anti) => anti.group.counts[domain] === 0) &&
@@ -340,7 +252,7 @@ export class Packer {
       if (!required) continue;
       for (const index of group.open) {
         const node = this.#nodes[index]!;
-        const domains = this.#domainsOf(node.group, rules.key);
+        const domains = this.#domains.domainsOf(node.group, rules.key);
         if (domains.length < 2) continue;
         // Where most are already, so that the fewest domains stay blocked.
         const crowded = [...domains].sort((a, b) => group.counts[b]! - group.counts[a]! || a - b);
@@ -353,11 +265,11 @@ export class Packer {
 
   /** Decides a node's domain, if a type is left then. */
   #settle(node: NewNode, key: TopologyKey, domain: number): boolean {
-    const set = this.#with(node.group.set, this.#domainSets[key.index]![domain]!);
+    const set = this.#domains.with(node.group.set, this.#domains.setOf(key, domain));
     if (set === incompatible) return false;
     const view = node.template.catalog.view(set, node.group.mask);
     const row = node.template.catalog.fit(view, node.total, this.#zero, node.row);
-    if (row < 0 || !this.#extras(node, node.template, set, view, node.total)) return false;
+    if (row < 0 || this.#refusal(node, node.template, set, view, node.total)) return false;
     this.#reservations.exchange(node.reservations, this.#holding);
     node.reservations = this.#holding;
     node.row = row;
@@ -373,8 +285,8 @@ export class Packer {
   #moved(node: NewNode, former: NodeGroup): void {
     if (former === node.group) return;
     for (const key of this.#world.keys) {
-      const before = this.#domainsOf(former, key);
-      const after = this.#domainsOf(node.group, key);
+      const before = this.#domains.domainsOf(former, key);
+      const after = this.#domains.domainsOf(node.group, key);
       if (before.length === after.length) continue;
       for (const group of node.possible) {
         if (group.key !== key) continue;
@@ -449,29 +361,19 @@ export class Packer {
       } else if (choices.length === 1 && choices[0]!.one) {
         const { domains } = choices[0]!;
         for (let i = 0; i < domains.length; i++) {
-          const set = this.#settledSet(base, choices[0]!.key, domains[i]!, group.template);
+          const set = this.#domains.settledSet(base, choices[0]!.key, domains[i]!, group.template);
           if (set === incompatible) continue;
           const found = this.#findWith(group, set, catalog.view(set, mask), mask);
           if (found) return found;
         }
       } else {
-        for (const set of this.#narrow(base.set, choices, group.template)) {
+        for (const set of this.#domains.narrow(base.set, choices, group.template)) {
           const found = this.#findWith(group, set, catalog.view(set, mask), mask);
           if (found) return found;
         }
       }
     }
     return undefined;
-  }
-
-  #settledSet(base: Base, key: TopologyKey, domain: number, template: Template): SetId {
-    let set = base.settled[domain]!;
-    if (set === -2) {
-      const provided = this.#world.provided[key.index]![template.index]!;
-      set = provided[domain] === 0 ? incompatible : this.#with(base.set, this.#domainSets[key.index]![domain]!);
-      base.settled[domain] = set;
-    }
-    return set;
   }
 
   #findWith(group: NodeGroup, set: SetId, view: View, mask: number): Found | undefined {
@@ -487,7 +389,7 @@ export class Packer {
     return (
       affinityAllows(podClass, node.slot) &&
       this.#skewAllows(podClass, node, set) &&
-      (!node.template.isPicky || this.#extras(node, node.template, set, view, sum(node.total, request)) !== undefined)
+      (!node.template.isPicky || this.#refusal(node, node.template, set, view, sum(node.total, request)) === undefined)
     );
   }
 
@@ -508,7 +410,8 @@ export class Packer {
         const domain = key.indexOf.get(value ?? '\0');
         if (domain === undefined) return false;
         const waiting = node.pending.reduce((n, other) => n + (other === group ? 1 : 0), 0);
-        if (group.counts[domain]! + waiting > skewCeiling(rule, this.#allowedDomains(podClass, key))) return false;
+        if (group.counts[domain]! + waiting > skewCeiling(rule, this.#domains.allowedDomains(podClass, key)))
+          return false;
       }
     }
     return true;
@@ -516,43 +419,36 @@ export class Packer {
 
   /**
    * What only some pools ask: enough different values, and a reservation where there is one. Leaves what would be held in
-   * `#holding`; undefined when the answer is no.
+   * `#holding`; undefined when the answer is yes.
    */
-  #extras(
+  #refusal(
     node: NewNode | undefined,
     template: Template,
     set: SetId,
     view: View,
     total: Float64Array,
-  ): 'ok' | undefined {
+  ): 'wait' | 'no' | undefined {
     this.#holding = [];
     const { catalog, minValueKeys } = template;
-    if (minValueKeys.length === 0 && !catalog.hasReserved) return 'ok';
+    if (minValueKeys.length === 0 && !catalog.hasReserved) return undefined;
     const rows = catalog.fitting(view, total);
     const asked = this.#world.space.get(set);
     const enough = (some: Iterable<number>): boolean =>
       minValueKeys.length === 0 || missingValues(catalog, typesOf(catalog, some), asked).size === 0;
-    if (!enough(rows)) return undefined;
-    if (!catalog.hasReserved) return 'ok';
-    const answer = this.#reservations.ask(
-      catalog,
-      view,
-      rows,
-      node?.reservations ?? [],
-      this.#strictReservations,
-      // A reservation that leaves too little choice is not used.
-      enough,
-    );
-    if (!answer.ok) return undefined;
-    this.#holding = answer.hold;
-    return 'ok';
+    if (!enough(rows)) return 'no';
+    if (!catalog.hasReserved) return undefined;
+    const held = node?.reservations ?? [];
+    const answer = this.#reservations.ask(catalog, view, rows, held, this.#strictReservations, enough);
+    if (typeof answer === 'string') return answer;
+    this.#holding = answer;
+    return undefined;
   }
 
   #join({ node, set, mask, row }: Found, podClass: PodClass, pod: number, shape: number): void {
     const request = this.#world.requests[shape]!;
     for (let r = 0; r < request.length; r++) node.total[r]! += request[r]!;
     if (node.template.catalog.hasReserved) {
-      this.#extras(node, node.template, set, node.template.catalog.view(set, mask), node.total);
+      this.#refusal(node, node.template, set, node.template.catalog.view(set, mask), node.total);
       this.#reservations.exchange(node.reservations, this.#holding);
       node.reservations = this.#holding;
     }
@@ -587,7 +483,7 @@ export class Packer {
 
   #countZoned(group: Group, node: NewNode): void {
     if (group.filter && !this.#passes(group, node)) return;
-    const domains = this.#domainsOf(node.group, group.key!);
+    const domains = this.#domains.domainsOf(node.group, group.key!);
     if (domains.length === 0) return;
     group.total++;
     if (domains.length > 1) group.open.add(node.index);
@@ -630,7 +526,7 @@ export class Packer {
       const open = catalog.bothMasks(limited, portMask);
       let reserved = false;
       for (const baseSet of bases) {
-        for (const set of choices.length === 0 ? [baseSet] : this.#narrow(baseSet, choices, template)) {
+        for (const set of this.#domains.narrowByPrice(baseSet, choices, template, open, shape)) {
           const mask =
             this.#thrift && reach.market && template === reach.templates[0]!.template
               ? this.#thrift.mask(reach.market, catalog.view(set, open), open, request)
@@ -640,8 +536,9 @@ export class Packer {
           if (row < 0) continue;
           const final = this.#minValuesFor(template, set, view, request);
           if (final === undefined) continue;
-          if (!this.#extras(undefined, template, final, view, request)) {
-            reserved = true;
+          const refusal = this.#refusal(undefined, template, final, view, request);
+          if (refusal) {
+            reserved ||= refusal === 'wait';
             continue;
           }
           const node = this.#buy(template, final, mask, row, podClass, pod, shape, final !== set);
@@ -691,7 +588,7 @@ export class Packer {
     group.insert(node, this.#seq++);
     this.#limits.take(template, template.catalog.view(set, template.catalog.plainMask(mask)), node.total, shape);
     for (const key of this.#world.keys) {
-      const domains = this.#domainsOf(group, key);
+      const domains = this.#domains.domainsOf(group, key);
       if (domains.length === 1) this.#settled.push({ node, key, domain: domains[0]! });
     }
     this.#count(node, podClass);

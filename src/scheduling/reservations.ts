@@ -6,10 +6,8 @@ import type { Catalog, View } from './catalog.ts';
 import type { Problem } from './problem.ts';
 import type { Template } from './templates.ts';
 
-export type ReservationAnswer =
-  | { readonly ok: true; readonly hold: readonly string[] }
-  /** Reserved offerings suit, but none can be had now. */
-  | { readonly ok: false };
+/** What a node would hold; 'wait' when reserved offerings suit but none can be had now, 'no' when nothing is left to buy. */
+export type ReservationAnswer = readonly string[] | 'wait' | 'no';
 
 export class Reservations {
   readonly #left = new Map<string, number>();
@@ -32,7 +30,7 @@ export class Reservations {
 
   /**
    * Which reservations a node that holds `held` would hold with these rows of its catalog. `enough` says whether rows are
-   * choice enough: reservations that leave less are not used.
+   * choice enough: a node that holds nothing loses the types that only a reservation sells.
    */
   ask(
     catalog: Catalog,
@@ -43,9 +41,8 @@ export class Reservations {
     enough: (rows: readonly number[]) => boolean,
   ): ReservationAnswer {
     const hold = new Set<string>();
-    const suitable: number[] = [];
-    const usable: number[] = [];
     const open: number[] = [];
+    let suits = held.length > 0;
     for (const row of rows) {
       const offerings = catalog.offeringsOf(row);
       for (let n = 0; n < offerings.length; n++) {
@@ -55,15 +52,18 @@ export class Reservations {
           open.push(row);
           continue;
         }
-        suitable.push(row);
-        if (!held.includes(reservation) && (this.#left.get(reservation) ?? 0) <= 0) continue;
-        hold.add(reservation);
-        usable.push(row);
+        suits = true;
+        if (held.includes(reservation) || (this.#left.get(reservation) ?? 0) > 0) hold.add(reservation);
       }
     }
-    if (hold.size > 0 && enough(usable)) return { ok: true, hold: [...hold].sort() };
-    const waits = strict && (held.length > 0 || (suitable.length > 0 && enough(suitable)));
-    return !waits && open.length > 0 && enough(open) ? { ok: true, hold: [] } : { ok: false };
+    if (hold.size > 0) return [...hold].sort();
+    if (strict && suits) return 'wait';
+    return open.length > 0 && enough(open) ? [] : 'no';
+  }
+
+  /** Whether a node could still hold it. */
+  isLeft(reservation: string): boolean {
+    return (this.#left.get(reservation) ?? 0) > 0;
   }
 
   /** Takes what is newly held and gives back what no longer is. */

@@ -87,6 +87,8 @@ export interface KeyRules {
 export interface Choice {
   readonly key: TopologyKey;
   readonly domains: readonly number[];
+  /** By place in `domains`: equal where nothing but the price makes a difference. Ascending. */
+  readonly ranks: readonly number[];
   /** The pod settles on one of them; else any of them will do. */
   readonly one: boolean;
   /** Only others have to be avoided: a node without the label is fine as well. */
@@ -105,7 +107,16 @@ export function chooseDomains(rules: KeyRules, allowed: Uint8Array): Choice {
   const ceilings = spreads.map((rule) => skewCeiling(rule, allowed));
   for (let d = 0; d < allowed.length; d++) if (allowed[d] === 1 && isValid(rules, ceilings, d)) domains.push(d);
   if (spreads.length > 0 && domains.length > 1) domains.sort((a, b) => compareCounts(spreads, a, b));
-  return { key, domains, one, optional: spreads.length === 0 && affinities.length === 0 && antis.length > 0 };
+  const optional = spreads.length === 0 && affinities.length === 0 && antis.length > 0;
+  return { key, domains, ranks: ranksOf(spreads, domains), one, optional };
+}
+
+function ranksOf(spreads: readonly SpreadRule[], domains: readonly number[]): number[] {
+  let rank = 0;
+  return domains.map((domain, i) => {
+    if (i > 0 && spreads.some(({ group: { counts } }) => counts[domain] !== counts[domains[i - 1]!])) rank = i;
+    return rank;
+  });
 }
 
 function isValid({ spreads, affinities, antis }: KeyRules, ceilings: readonly number[], d: number): boolean {

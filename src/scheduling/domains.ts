@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Topology domains as requirement sets: which domains a pod admits, what a node becomes when it settles on some of them, and
+// which of them it may still have.
+import type { NodeGroup } from './in-flight.ts';
+import { domainsAdmitted, type PodClass } from './pod-class.ts';
+import type { Base } from './reach.ts';
+import { incompatible, type SetId } from './requirement-space.ts';
+import { Requirement, type Requirements } from './requirements.ts';
+import type { Reservations } from './reservations.ts';
+import type { Template } from './templates.ts';
+import type { Choice, TopologyKey } from './topology.ts';
+import type { World } from './world.ts';
+
+const anything: ReadonlySet<string> = { has: () => true } as unknown as ReadonlySet<string>;
+/** Numbers the combinations in which any label may be undefined. */
+const anyUndefined = 0;
+/** How many combinations of domains over several topology keys are tried. */
+const maxCombinations = 64;
+
+export class Domains {
+  readonly #world: World;
+  readonly #reservations: Reservations;
+  readonly #sets: SetId[][];
+  readonly #manySets = new Map<string, SetId>();
+  readonly #allowed = new Map<number, Uint8Array>();
+
+  constructor(world: World, reservations: Reservations) {
+    this.#world = world;
+    this.#reservations = reservations;
+    this.#sets = world.keys.map(({ key, domains }) =>
+      domains.map((domain) => world.space.single(Requirement.in(key, [domain]))),
+    );
+  }
+
+  /** The requirement that a node is in one domain. */
+  setOf(key: TopologyKey, domain: number): SetId {
+    return this.#sets[key.index]![domain]!;
+  }
+
+  /** By domain of a key: 1 where the pod's own demands admit it. */
+  allowedDomains({ side }: PodClass, key: TopologyKey): Uint8Array {
+    const wish = side.wishes.find((w) => w !== undefined);
+    if (!wish) return new Uint8Array(key.domains.length);
+    const memo = wish.strict * 4096 + key.index;
+    let allowed = this.#allowed.get(memo);
+    if (!allowed) {
+      allowed = domainsAdmitted(this.#world.space.get(wish.strict), key);
+      this.#allowed.set(memo, allowed);
+    }
+    return allowed;
+  }
+
+  /** The requirement sets that a choice of domains leads to, best first. */
+  narrow(base: SetId, choices: readonly Choice[], template: Template): SetId[] {
+    let sets = [base];
+    for (const choice of choices) {
+      const next: SetId[] = [];
+      const provided = this.#world.provided[choice.key.index]![template.index]!;
+      if (choice.optional && !provided.includes(1)) continue;
+      for (const set of sets) {
+        if (choice.one) {
+          for (const domain of choice.domains) {
+            if (provided[domain] === 0) continue;
+            const narrowed = this.with(set, this.setOf(choice.key, domain));
+            if (narrowed !== incompatible) next.push(narrowed);
+          }
+        } else {
+          const many = this.#manySet(
+            choice.key,
+            choice.domains.filter((domain) => provided[domain] === 1),
+          );
+          const narrowed = many === incompatible ? incompatible : this.with(set, many);
+          if (narrowed !== incompatible) next.push(narrowed);
+        }
+      }
+      sets = next.length > maxCombinations ? next.slice(0, maxCombinations) : next;
+    }
+    return sets;
+  }
+
+  /** Like `#narrow` for a new node: what counts leave open, the price decides. */
+  narrowByPrice(base: SetId, choices: readonly Choice[], template: Template, mask: number, shape: number): SetId[] {
+    const sets = choices.length === 0 ? [base] : this.narrow(base, choices, template);
+    if (sets.length < 2) return sets;
+    const known = sets.map((set) => ({
+      set,
+      rank: rankOf(this.#world.space.get(set), choices),
+      price: this.#leastPrice(template, set, mask, shape),
+    }));
+    return known.sort((a, b) => a.rank - b.rank || a.price - b.price).map(({ set }) => set);
+  }
+
+  /** What the cheapest new node for a shape costs now. */
+  #leastPrice({ catalog }: Template, set: SetId, mask: number, shape: number): number {
+    return catalog.leastPrice(
+      catalog.view(set, mask),
+      this.#world.requests[shape]!,
+      ({ reservation }) => reservation === undefined || this.#reservations.isLeft(reservation),
+    );
+  }
+
+  /** Both sets at once; `incompatible` when they exclude each other. */
+  with(set: SetId, more: SetId): SetId {
+    return this.#world.space.combine(set, more, anyUndefined, anything);
+  }
+
+  #manySet(key: TopologyKey, domains: readonly number[]): SetId {
+    if (domains.length === 0) return incompatible;
+    const text = `${key.index}:${domains.join()}`;
+    let set = this.#manySets.get(text);
+    if (set === undefined) {
+      set = this.#world.space.single(
+        Requirement.in(
+          key.key,
+          domains.map((domain) => key.domains[domain]!),
+        ),
+      );
+      this.#manySets.set(text, set);
+    }
+    return set;
+  }
+
+  /** The domains that nodes of a group may still have. */
+  domainsOf(group: NodeGroup, key: TopologyKey): Int32Array {
+    let domains = group.domains[key.index];
+    if (!domains) {
+      const provided = this.#world.provided[key.index]![group.template.index]!;
+      const found: number[] = [];
+      for (const [domain, set] of this.#sets[key.index]!.entries()) {
+        if (provided[domain] === 0) continue;
+        const narrowed = this.with(group.set, set);
+        if (
+          narrowed !== incompatible &&
+          group.template.catalog.view(narrowed, group.template.catalog.plainMask(group.mask)).front.length > 0
+        )
+          found.push(domain);
+      }
+      domains = Int32Array.from(found);
+      group.domains[key.index] = domains;
+    }
+    return domains;
+  }
+
+  /** A base with one domain settled, remembered. */
+  settledSet(base: Base, key: TopologyKey, domain: number, template: Template): SetId {
+    let set = base.settled[domain]!;
+    if (set === -2) {
+      const provided = this.#world.provided[key.index]![template.index]!;
+      set = provided[domain] === 0 ? incompatible : this.with(base.set, this.setOf(key, domain));
+      base.settled[domain] = set;
+    }
+    return set;
+  }
+}
+
+/** How good the domains are that a set has settled on; the first choice matters most. */
+function rankOf(set: Requirements, choices: readonly Choice[]): number {
+  let rank = 0;
+  for (const { key, domains, ranks, one } of choices) {
+    if (!one) continue;
+    const domain = key.indexOf.get(set.get(key.key)?.values.values().next().value ?? '\0');
+    rank = rank * (domains.length + 1) + (domain === undefined ? 0 : ranks[domains.indexOf(domain)]!);
+  }
+  return rank;
+}

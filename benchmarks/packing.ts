@@ -31,7 +31,7 @@ const fatal = new Set([
 ]); // prettier-ignore
 
 export async function rows(progress: Progress): Promise<Row[]> {
-  const peer = buildPeer(progress);
+  const peer = await buildPeer();
   return [...(await generated(peer, progress)), await aws(peer, progress)];
 }
 

@@ -1,42 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The two programs that benchmarks compare, each in a process of its own, on the same problem file.
-import { execFileSync, spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { toolsFolder } from '../hack/tools/tools.ts';
+import { tool } from '../hack/tools/tools.ts';
 import type { Problem, SolveResult } from '../src/scheduling/problem.ts';
-import type { Progress } from './rows.ts';
-
-const peerSources = fileURLToPath(new URL('./peer', import.meta.url));
 
 /** The peer program, built when it is missing or its sources changed. Needs Go. */
-export function buildPeer(progress: Progress): string {
-  const folder = join(toolsFolder(), 'bin');
-  const binary = join(folder, 'scheduler-peer');
-  const stamp = `${binary}.stamp`;
-  const wanted = fingerprint(peerSources);
-  if (existsSync(binary) && existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return binary;
-  progress("building upstream's scheduler (go build; some minutes when nothing is cached)");
-  mkdirSync(folder, { recursive: true });
-  try {
-    execFileSync('go', ['build', '-o', binary, '.'], {
-      cwd: peerSources,
-      stdio: ['ignore', 'ignore', 'inherit'],
-    });
-  } catch (error) {
-    throw new Error('the peer could not be built: it needs Go and the module proxy', { cause: error });
-  }
-  writeFileSync(stamp, wanted);
-  return binary;
-}
-
-function fingerprint(folder: string): string {
-  const hash = createHash('sha256');
-  for (const file of readdirSync(folder).toSorted()) hash.update(`${file}\n`).update(readFileSync(join(folder, file)));
-  return hash.digest('hex');
+export function buildPeer(): Promise<string> {
+  return tool('scheduler-peer');
 }
 
 /** Runs a program to its end and returns what it printed. */

@@ -17,8 +17,11 @@ export interface Row {
 /** Says what is being done, on standard error. */
 export type Progress = (line: string) => void;
 
+/** Whether a case (`scheduling/diverse-1000`) was asked for. */
+export type Wanted = (name: string) => boolean;
+
 /** A group of benchmarks: `rows` is what its module exports. */
-export type Group = (progress: Progress) => Promise<readonly Row[]>;
+export type Group = (progress: Progress, wanted: Wanted) => Promise<readonly Row[]>;
 
 /** A row of which less is better. */
 export function lowerIsBetter(name: string, unit: string, ours: number, upstream: number | null, detail: string): Row {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `npm run bench -- [--json] [group…]`: measures ours and upstream's side by side. Results go to standard output (one
+// `npm run bench -- [--json] [group…] [group/case…]`: measures ours and upstream's side by side. Results go to standard output (one
 // JSON array, or a table and a chart), progress to standard error.
 import { type Group, type Row, render } from './rows.ts';
 
@@ -20,9 +20,9 @@ async function fromModules(...paths: readonly string[]): Promise<Group> {
     if (typeof entry !== 'function') throw new Error(`${path} exports no function that returns rows`);
     found.push(entry as Group);
   }
-  return async (progress) => {
+  return async (progress, wanted) => {
     const rows: Row[] = [];
-    for (const group of found) rows.push(...(await group(progress)));
+    for (const group of found) rows.push(...(await group(progress, wanted)));
     return rows;
   };
 }
@@ -30,7 +30,8 @@ async function fromModules(...paths: readonly string[]): Promise<Group> {
 async function main(args: readonly string[]): Promise<number> {
   const json = args.includes('--json');
   const named = args.filter((a) => !a.startsWith('-'));
-  const unknown = named.filter((n) => !(n in groups));
+  const groupOf = (n: string): string => n.split('/')[0] ?? n;
+  const unknown = named.filter((n) => !(groupOf(n) in groups));
   const odd = args.filter((a) => a.startsWith('-') && a !== '--json');
   if (unknown.length + odd.length > 0) {
     console.error(
@@ -38,14 +39,17 @@ async function main(args: readonly string[]): Promise<number> {
     );
     return 2;
   }
-  const chosen = named.length > 0 ? named : Object.keys(groups).filter((n) => !groups[n]!.slow);
+  const all = Object.keys(groups).filter((n) => !groups[n]!.slow);
+  const chosen = named.length > 0 ? [...new Set(named.map(groupOf))] : all;
+  // A case is named whole; naming its group asks for all of them.
+  const wanted = (row: string): boolean => named.length === 0 || named.includes(groupOf(row)) || named.includes(row);
   const rows: Row[] = [];
   let failed = false;
   for (const name of chosen) {
     const started = performance.now();
     try {
       const group = await groups[name]!.load();
-      rows.push(...(await group((line) => console.error(`[${name}] ${line}`))));
+      rows.push(...(await group((line) => console.error(`[${name}] ${line}`), wanted)));
     } catch (error) {
       failed = true;
       console.error(`[${name}] failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);

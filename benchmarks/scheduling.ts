@@ -3,22 +3,31 @@
 import type { Problem } from '../src/scheduling/problem.ts';
 import { diverse, hardCases, preferences } from './fixtures.ts';
 import { buildPeer, type OursResult, type PeerResult, runOurs, runPeer, withProblemFile } from './processes.ts';
-import { lowerIsBetter, median, type Progress, type Row } from './rows.ts';
+import { lowerIsBetter, median, type Progress, type Row, type Wanted } from './rows.ts';
 
 /** Largest problem that upstream solves more than once: beyond, a run takes half a minute and more. */
 const repeatUpTo = 2000;
 
-export async function rows(progress: Progress): Promise<Row[]> {
-  const peer = buildPeer(progress);
+export async function rows(progress: Progress, wanted: Wanted): Promise<Row[]> {
+  const peer = await buildPeer();
+  const cases: [string, () => Problem][] = [
+    ...[1, 50, 100, 500, 1000, 2000, 5000, 10_000, 20_000].map((pods): [string, () => Problem] => [
+      `diverse-${pods}`,
+      () => diverse(pods),
+    ]),
+    ...(['Respect', 'Ignore'] as const).map((policy): [string, () => Problem] => [
+      `preferences-${policy.toLowerCase()}-4000`,
+      () => preferences(4000, policy),
+    ]),
+    ...Object.entries(hardCases).map(([name, make]): [string, () => Problem] => [
+      `hard-${name}-5000`,
+      () => make(5000),
+    ]),
+  ];
   const found: Row[] = [];
-  for (const pods of [1, 50, 100, 500, 1000, 2000, 5000, 10_000, 20_000])
-    found.push(...(await compare(peer, `diverse-${pods}`, diverse(pods), progress, true)));
-  for (const policy of ['Respect', 'Ignore'] as const)
-    found.push(
-      ...(await compare(peer, `preferences-${policy.toLowerCase()}-4000`, preferences(4000, policy), progress, true)),
-    );
-  for (const [name, make] of Object.entries(hardCases))
-    found.push(...(await compare(peer, `hard-${name}-5000`, make(5000), progress, true)));
+  for (const [name, make] of cases) {
+    if (wanted(`scheduling/${name}`)) found.push(...(await compare(peer, name, make(), progress, true)));
+  }
   return found;
 }
 

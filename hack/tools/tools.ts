@@ -36,6 +36,8 @@ export const tools = {
   'kube-controller-manager': kubernetes('kube-controller-manager'),
   'kube-scheduler': kubernetes('kube-scheduler'),
   kubectl: kubernetes('kubectl'),
+  /** Upstream's scheduler behind our problem file: the benchmarks' peer. */
+  'scheduler-peer': { module: 'benchmarks/peer', package: '.' },
 } as const satisfies Record<string, Tool>;
 
 export type ToolName = keyof typeof tools;

@@ -6,13 +6,16 @@ import type { Random } from '../base/random.ts';
 import { registerControllers } from '../controllers/index.ts';
 import type { ResourceType } from '../kube/object.ts';
 import type { Clusters } from '../runtime/clusters.ts';
-import { type Executor, WorkerExecutor } from '../runtime/executor.ts';
+import { InlineExecutor } from '../runtime/executor.ts';
 import type { Logger } from '../runtime/logging.ts';
 import { cachesSynced, kindsServed, Manager, type ManagerOptions } from '../runtime/manager.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import { profilingRoute } from '../runtime/profiling.ts';
 import type { ProgramSettings } from './program-settings.ts';
 import { loadProviders } from './providers.ts';
+
+/** A pass holds the process while it lasts: short enough for probes and for the lease, whose renewal may take 10 s. */
+const passTimeoutMs = 5000;
 
 export interface AutoscalerOptions {
   readonly clusters: Clusters;
@@ -25,8 +28,6 @@ export interface AutoscalerOptions {
   /** Kinds without which it is not ready. */
   readonly required: readonly ResourceType[];
   readonly onLost?: () => void;
-  /** Where `solve` runs; a thread of its own unless told. */
-  readonly executor?: Executor;
   /** No probes and metrics servers: the program around it has its own. */
   readonly withoutServers?: boolean;
 }
@@ -51,15 +52,11 @@ export async function runAutoscaler(options: AutoscalerOptions, signal: AbortSig
           routes: settings.enableProfiling ? [profilingRoute(clock)] : [],
         }),
   });
-  const worker = options.executor ? undefined : new WorkerExecutor();
-  const executor = options.executor ?? worker!;
-  registerControllers(manager, { clusters, registry, clock, random, log, metrics, settings, executor });
+  // In this thread: at 5,000 nodes, sending the problem to another one costs more than solving it (docs/performance.md).
+  const executor = new InlineExecutor();
+  registerControllers(manager, { clusters, registry, clock, random, log, metrics, settings, executor, passTimeoutMs });
   for (const runnable of runnables) manager.add(runnable);
   manager.readiness.add('crds', kindsServed(clusters.karpenter, options.required));
   for (const cluster of clusters.all) manager.readiness.add(`caches-${cluster.name}`, cachesSynced(cluster));
-  try {
-    await manager.run(signal);
-  } finally {
-    await worker?.close();
-  }
+  await manager.run(signal);
 }

@@ -5,17 +5,22 @@ import type { Executor } from '../runtime/executor.ts';
 import type { Runnable } from '../runtime/manager.ts';
 import type { Settings } from '../runtime/settings.ts';
 import { ClusterState } from '../state/cluster-state.ts';
+import { stateObserver } from '../state/observer.ts';
 import { disruptionControllers } from './disruption/index.ts';
+import { metricsControllers } from './metrics/index.ts';
 import { nodeHydrationController } from './node/hydration/controller.ts';
 import { terminationControllers } from './node/termination/index.ts';
 import { ControllerContext, type ControllerContextOptions, nodeClaimControllers } from './nodeclaim/index.ts';
 import { nodePoolControllers } from './nodepool/index.ts';
 import { registerProvisioning } from './provisioning/controller.ts';
+import { statusControllers } from './status/index.ts';
 
 export interface ControllersOptions extends Omit<ControllerContextOptions, 'state' | 'settings'> {
   readonly random: Random;
   readonly executor: Executor;
   readonly settings: Settings;
+  /** How long one scheduling pass may take; the provisioner's own unless told. */
+  readonly passTimeoutMs?: number;
 }
 
 /** Adds all controllers to a manager. Informers start with the manager's clusters. */
@@ -23,7 +28,7 @@ export function registerControllers(
   manager: { add(runnable: Runnable): unknown },
   options: ControllersOptions,
 ): { readonly state: ClusterState } {
-  const { clusters, registry, clock, log, random, settings } = options;
+  const { clusters, registry, clock, log, metrics, random, settings } = options;
   const state = new ClusterState({ clusters, registry, clock, log, batchMaxDurationMs: settings.batchMaxDuration });
   const context = new ControllerContext({ ...options, state });
   registerProvisioning(manager, { ...options, state });
@@ -35,5 +40,11 @@ export function registerControllers(
     ...disruptionControllers(context, { random }),
   ];
   for (const controller of controllers) manager.add(controller);
+  manager.add(stateObserver({ state, clock, log, metrics }));
+  if (!settings.disableClusterStateObservability) {
+    const capacityBuffers = settings.featureGates.CapacityBuffer;
+    const observers = [...metricsControllers(context), ...statusControllers(context, { capacityBuffers })];
+    for (const observer of observers) manager.add(observer);
+  }
   return { state };
 }

@@ -30,14 +30,6 @@ export const nodeClaimConditions = {
   disruptionReason: 'DisruptionReason',
 } as const;
 
-export const nodeOverlayConditions = { validationSucceeded: 'ValidationSucceeded' } as const;
-
-export const capacityBufferConditions = {
-  readyForProvisioning: 'ReadyForProvisioning',
-  provisioning: 'Provisioning',
-  limitedByQuotas: 'LimitedByQuotas',
-} as const;
-
 /** A root condition and those it depends on. All of them are always present; others come and go. */
 export interface ConditionTypes {
   readonly root: string;
@@ -51,10 +43,6 @@ export const nodePoolConditionTypes: ConditionTypes = {
 export const nodeClaimConditionTypes: ConditionTypes = {
   root: readyCondition,
   dependents: [nodeClaimConditions.launched, nodeClaimConditions.registered, nodeClaimConditions.initialized],
-};
-export const nodeOverlayConditionTypes: ConditionTypes = {
-  root: readyCondition,
-  dependents: [nodeOverlayConditions.validationSucceeded],
 };
 
 /** What these functions look at in an object. */

@@ -131,10 +131,6 @@ export function isForbidden(thrown: unknown): boolean {
   return hasStatus(thrown, 403);
 }
 
-export function isUnauthorized(thrown: unknown): boolean {
-  return hasStatus(thrown, 401);
-}
-
 /** The server failed or timed out: the request may or may not have been carried out. */
 export function isServerError(thrown: unknown): boolean {
   const error = apiErrorOf(thrown);

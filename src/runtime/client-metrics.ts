@@ -14,7 +14,10 @@ const requestTotal = counter({
   labels: ['code', 'method'],
 });
 
-/** Every metric of a client, for the reference. */
+/**
+ * Every metric of a client, for the reference, which finds it by loading the file.
+ * @public
+ */
 export const clientMetrics: readonly MetricDeclaration[] = [requestDuration, requestTotal];
 
 /** What a `KubeClient` calls after each request. */

@@ -56,7 +56,10 @@ export const leaderStatus: MetricDeclaration<'gauge', 'name'> = gauge({
   labels: ['name'],
 });
 
-/** Every metric of a controller, for the reference. */
+/**
+ * Every metric of a controller, for the reference, which finds it by loading the file.
+ * @public
+ */
 export const controllerMetrics: readonly MetricDeclaration[] = [
   reconcileTotal,
   reconcileErrors,

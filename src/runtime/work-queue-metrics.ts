@@ -46,7 +46,10 @@ const longest = gauge({
 });
 const retries = counter({ name: 'workqueue_retries_total', help: 'Keys that were put back with a delay.', labels });
 
-/** Every metric of a work queue, for the reference. */
+/**
+ * Every metric of a work queue, for the reference, which finds it by loading the file.
+ * @public
+ */
 export const workQueueMetrics: readonly MetricDeclaration[] = [
   depth,
   adds,

@@ -44,6 +44,9 @@ const bodyLimit = 3 * 1024 * 1024;
 const mostDiscarded = 64 * 1024 * 1024;
 /** Answers below this are not worth compressing. */
 const compressFrom = 128 * 1024;
+/** To what is no HTTP, as Go's server says it. */
+const notHttp =
+  'HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n400 Bad Request';
 const publicPaths = /^\/(healthz|livez|readyz|version)(\/|$)/;
 const anonymous: UserInfo = Object.freeze({ username: 'system:anonymous', groups: ['system:unauthenticated'] });
 const compress = promisify(gzip);
@@ -74,7 +77,10 @@ export async function listenHttps(server: Served, options: ListenOptions, log: L
   https.on('tlsClientError', () => {
     // A client that does not trust us, or speaks no TLS: its affair.
   });
-  https.on('clientError', (_error, socket) => socket.destroy());
+  https.on('clientError', (_error, socket) => {
+    if (socket.writable) socket.end(notHttp);
+    else socket.destroy();
+  });
   await new Promise<void>((resolve, reject) => {
     https.once('error', reject);
     https.listen(options.port ?? 0, host, resolve);

@@ -7,9 +7,13 @@ import { oneOf } from '../registry/pod-validation.ts';
 import type { Strategy } from '../resource.ts';
 import { label1035Problems, subdomainProblems } from '../rest/names.ts';
 import { schemaErrors } from './schema-errors.ts';
+import { checkSchemaShape } from './schema-shape.ts';
 
 export const definitionStrategy: Strategy<CustomResourceDefinition> = {
   default: ({ spec }) => {
+    for (const { schema } of spec?.versions ?? []) {
+      if (schema?.openAPIV3Schema) checkSchemaShape(schema.openAPIV3Schema);
+    }
     if (!spec?.names) return;
     const { names } = spec;
     names.singular ??= (names.kind ?? '').toLowerCase();

@@ -193,7 +193,11 @@ test('names that are taken are not served', async () => {
   const rival = definition({}, { plural: 'gadgets', kind: 'Gadget', shortNames: ['wd'] });
   await call('POST', definitions, { ...rival, metadata: { name: 'gadgets.example.com' } });
   const { body } = await call('GET', `${definitions}/gadgets.example.com`);
-  expect(body.status.conditions[0]).toMatchObject({ type: 'NamesAccepted', status: 'False', reason: 'ShortNamesConflict' });
+  expect(body.status.conditions[0]).toMatchObject({
+    type: 'NamesAccepted',
+    status: 'False',
+    reason: 'ShortNamesConflict',
+  });
   expect((await call('GET', '/apis/example.com/v1/namespaces/default/gadgets')).status).toBe(404);
 });
 

@@ -279,10 +279,9 @@ export function updateObject(
 function updateErrors(context: RequestContext, object: KubeObject, old: KubeObject, status: boolean): FieldError[] {
   const { strategy } = context.resource;
   if (status) return strategy.validateStatus?.(object, old) ?? [];
-  return [
-    ...(strategy.validate?.(object, context, old) ?? []),
-    ...(strategy.validateUpdate?.(object, old, context) ?? []),
-  ];
+  const errors = strategy.validate?.(object, context, old) ?? [];
+  // What is not even complete cannot be compared.
+  return errors.length > 0 ? errors : (strategy.validateUpdate?.(object, old, context) ?? []);
 }
 
 /** Writes an object that is complete; removes it instead when it only waited for this. */

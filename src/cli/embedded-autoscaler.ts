@@ -118,13 +118,8 @@ const controllerPod: Pod = {
   spec: {
     priorityClassName: 'system-cluster-critical',
     containers: [{ name: container, image: 'karpenter' }],
-    // It must not run on a machine that it may remove.
-    affinity: {
-      nodeAffinity: {
-        requiredDuringSchedulingIgnoredDuringExecution: {
-          nodeSelectorTerms: [{ matchExpressions: [{ key: 'karpenter.sh/nodepool', operator: 'DoesNotExist' }] }],
-        },
-      },
-    },
+    // On a node of the cluster's own, never on a machine that it may remove, and before anybody else takes the place.
+    nodeName: 'base-1',
+    tolerations: [{ operator: 'Exists' }],
   },
 };

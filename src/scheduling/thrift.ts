@@ -2,7 +2,8 @@
 // Buying with an eye on the price: a new node is meant to become the machine that holds the most of what is still waiting
 // for its price, and may become nothing that is a worse buy.
 import { type Catalog, noRow, type View } from './catalog.ts';
-import { resourcePrices } from './resource-prices.ts';
+import { maxShapes, type Purchase, planPurchases } from './patterns.ts';
+import { type Machines, resourcePrices } from './resource-prices.ts';
 import type { Template } from './templates.ts';
 
 /** Pods of one shape. */
@@ -32,6 +33,20 @@ interface Market {
   sorted: readonly Waiting[] | undefined;
   /** What a unit of each resource is worth. Worked out when first asked for. */
   worth: Float64Array | undefined;
+  /** What is planned to be bought, by place among its shapes. Worked out when first asked for. */
+  purchases: readonly Planned[] | undefined;
+  /** What the node that was opened last is meant to hold besides. */
+  filling: Map<Waiting, number>;
+  /** Whether that node is part of the plan. */
+  planned: boolean;
+}
+
+/** Machines to buy, and what to put on each. */
+interface Planned {
+  readonly row: number;
+  readonly price: number;
+  readonly contents: ReadonlyMap<Waiting, number>;
+  times: number;
 }
 
 /** How far above the best rate a machine may be at first sight to be looked at closely. */
@@ -60,6 +75,9 @@ export class Thrift {
         waiting: new Map(),
         sorted: undefined,
         worth: undefined,
+        purchases: undefined,
+        filling: new Map(),
+        planned: false,
       };
       this.#markets.set(view, market);
     }
@@ -92,6 +110,8 @@ export class Thrift {
     const { catalog, left } = known;
     const worth = this.#worth(known);
     const { rows, prices } = catalog.byPrice(view);
+    const planned = this.#planned(known, view, request);
+    if (planned) return catalog.bothMasks(open, this.#meantFor(known, planned.row, planned.price));
     const rates = new Float64Array(rows.length).fill(Number.POSITIVE_INFINITY);
     let least = Number.POSITIVE_INFINITY;
     for (let i = 0; i < rows.length; i++) {
@@ -108,21 +128,66 @@ export class Thrift {
       if (rate < best * (1 - 1e-9)) [best, chosen] = [rate, i];
     }
     if (chosen < 0) return open;
-    const row = rows[chosen]!;
-    const ceiling = prices[chosen]!;
-    const made = catalog.priceMask(`${known.id}:${row}:${ceiling}`, row, () => {
-      const most = this.#tolerance * Math.max(1, ceiling / rowWorth(catalog, row, worth));
+    return catalog.bothMasks(open, this.#meantFor(known, rows[chosen]!, prices[chosen]!));
+  }
+
+  /** The mask for nodes that are meant to become a row at this price. */
+  #meantFor(market: Market, row: number, price: number): number {
+    const { catalog } = market;
+    const worth = this.#worth(market);
+    return catalog.priceMask(`${market.id}:${row}:${price}`, row, () => {
+      const most = this.#tolerance * Math.max(1, price / rowWorth(catalog, row, worth));
       return Float64Array.from(catalog.typeOf, (_, other) =>
-        other === row ? ceiling : Math.min(ceiling, most * rowWorth(catalog, other, worth)),
+        other === row ? price : Math.min(price, most * rowWorth(catalog, other, worth)),
       );
     });
-    return catalog.bothMasks(open, made);
+  }
+
+  /** A planned purchase that holds a pod like this one, and leaves in `filling` what else it holds. */
+  #planned(market: Market, view: View, request: Float64Array): Planned | undefined {
+    market.purchases ??= this.#plan(market);
+    market.filling = new Map();
+    market.planned = false;
+    for (const planned of market.purchases) {
+      if (planned.times === 0 || (view !== market.view && view.has[planned.row] !== 1)) continue;
+      for (const [waiting, count] of planned.contents) {
+        if (waiting.request !== request) continue;
+        planned.times--;
+        market.planned = true;
+        market.filling = new Map(planned.contents).set(waiting, count - 1);
+        return planned;
+      }
+    }
+    return undefined;
+  }
+
+  #plan(market: Market): Planned[] {
+    const shapes = this.#sorted(market).filter(({ left }) => left > 0);
+    if (shapes.length > maxShapes) return [];
+    const { rows, prices } = market.catalog.byPrice(market.view);
+    const purchases: Purchase[] = planPurchases(
+      machinesOf(market),
+      shapes.map(({ request, left }) => ({ request, count: left })),
+    );
+    return purchases.map(({ machine, counts, times }) => ({
+      row: rows[machine]!,
+      price: prices[machine]!,
+      contents: new Map(shapes.flatMap((shape, i) => (counts[i]! > 0 ? [[shape, counts[i]!] as const] : []))),
+      times,
+    }));
   }
 
   /** The most valuable shape that fits what room a node has left; undefined when nothing fits. */
   next(market: View, room: Float64Array, banned: ReadonlySet<Waiting>): Waiting | undefined {
     const known = this.#markets.get(market);
-    return known && firstFit(this.#sorted(known), room, (waiting) => (banned.has(waiting) ? 0 : waiting.left));
+    if (!known) return undefined;
+    for (const [waiting, count] of known.filling) {
+      if (count <= 0 || waiting.left <= 0 || banned.has(waiting) || !fitsIn(waiting.request, room)) continue;
+      known.filling.set(waiting, count - 1);
+      return waiting;
+    }
+    if (known.planned) return undefined;
+    return firstFit(this.#sorted(known), room, (waiting) => (banned.has(waiting) ? 0 : waiting.left));
   }
 
   #sorted(market: Market): readonly Waiting[] {
@@ -155,13 +220,7 @@ export class Thrift {
 
   #worth(market: Market): Float64Array {
     if (!market.worth) {
-      const { catalog, view, demand } = market;
-      const { rows, prices } = catalog.byPrice(view);
-      const { width, free } = catalog;
-      const units = new Float64Array(rows.length * width);
-      for (let i = 0; i < rows.length; i++)
-        units.set(free.subarray(rows[i]! * width, (rows[i]! + 1) * width), i * width);
-      market.worth = resourcePrices({ width, units, prices }, demand);
+      market.worth = resourcePrices(machinesOf(market), market.demand);
     }
     return market.worth;
   }
@@ -173,6 +232,14 @@ export class Thrift {
     if (row === noRow || !known || known.catalog !== catalog) return true;
     return price <= this.#tolerance * rowWorth(catalog, row, this.#worth(known));
   }
+}
+
+function machinesOf({ catalog, view }: Market): Machines {
+  const { rows, prices } = catalog.byPrice(view);
+  const { width, free } = catalog;
+  const units = new Float64Array(rows.length * width);
+  for (let i = 0; i < rows.length; i++) units.set(free.subarray(rows[i]! * width, (rows[i]! + 1) * width), i * width);
+  return { width, units, prices };
 }
 
 /** The first of some shapes that fits and of which any are left. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chance as something that is handed in, so that a run can be repeated from its seed.
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 
 /** The only source of chance in the house. */
 export interface Random {
@@ -53,6 +53,11 @@ export class SystemRandom extends BaseRandom {
     const slice = this.#pool.slice(this.#used, this.#used + count);
     this.#used += count;
     return slice;
+  }
+
+  /** Node's own: it keeps a stock of random bytes, and every create of the embedded API server wants one. */
+  override uuid(): string {
+    return randomUUID();
   }
 
   next(): number {

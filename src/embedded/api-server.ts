@@ -80,6 +80,7 @@ export class ApiServer {
       snapshots: new ListSnapshots(options.clock),
       bookmarks: this.#bookmarks,
       issueToken: (user) => this.authenticator.issue(user),
+      notHeld: (user, namespace, rules) => this.#authorizer.notHeld(user, namespace, rules),
       ...(options.logs ? { logs: options.logs } : {}),
     };
     this.#definitions = new Definitions(this.store, this.registry, options.clock);

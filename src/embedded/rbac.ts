@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Role-based access control: who may do what, from the roles and bindings that are stored.
+import { compareStrings } from '../base/order.ts';
 import type { ClusterRole, ClusterRoleBinding, Role, RoleBinding } from '../kube/kinds.ts';
 import { compileLabelSelector } from '../kube/labels.ts';
 import type { RequestInfo, UserInfo } from './rest/request.ts';
@@ -45,6 +46,24 @@ export class Authorizer {
     if (user.groups.includes('system:masters')) return '';
     const grant = this.#grantsFor(user, question.namespace).find(({ rule }) => allowsBy(rule, question));
     return grant && `RBAC: allowed by ${grant.by}`;
+  }
+
+  /** The rules, one verb and one resource each, that a user does not hold itself and so may not give to others. */
+  notHeld(user: UserInfo, namespace: string, rules: readonly PolicyRule[]): PolicyRule[] {
+    const missing: PolicyRule[] = [];
+    for (const rule of rules.flatMap(singleRules)) {
+      const [verb = ''] = rule.verbs;
+      const [resource = '', subresource = ''] = rule.resources?.[0]?.split('/') ?? [];
+      const question = {
+        isResource: rule.nonResourceURLs === undefined,
+        ...{ verb, resource, subresource, namespace },
+        group: rule.apiGroups?.[0] ?? '',
+        name: rule.resourceNames?.[0] ?? '',
+        path: rule.nonResourceURLs?.[0] ?? '',
+      };
+      if (!this.allows(user, question)) missing.push(rule);
+    }
+    return missing;
   }
 
   /** Every rule that holds for a user: cluster-wide, and within the namespace if one is given. */
@@ -98,6 +117,33 @@ export class Authorizer {
       .filter((other) => other !== role && selectors.some((selector) => selector.matches(other.metadata.labels)))
       .flatMap((other) => (other.aggregationRule ? this.#clusterRules(other.metadata.name) : (other.rules ?? [])));
   }
+}
+
+/** A rule taken apart: what it allows, one by one. */
+function singleRules(rule: PolicyRule): PolicyRule[] {
+  const names = rule.resourceNames?.length ? rule.resourceNames.map((name) => [name]) : [undefined];
+  return rule.verbs.flatMap((verb): PolicyRule[] => [
+    ...(rule.nonResourceURLs ?? []).map((url) => ({ verbs: [verb], nonResourceURLs: [url] })),
+    ...(rule.apiGroups ?? []).flatMap((apiGroup) =>
+      (rule.resources ?? []).flatMap((resource) =>
+        names.map((resourceNames) => ({
+          ...{ verbs: [verb], apiGroups: [apiGroup], resources: [resource] },
+          ...(resourceNames ? { resourceNames } : {}),
+        })),
+      ),
+    ),
+  ]);
+}
+
+/** Rules in the words of a refusal. */
+export function describeRules(rules: readonly PolicyRule[]): string {
+  const part = (name: string, values: readonly string[] | undefined): string[] =>
+    values ? [`${name}:[${values.map((value) => JSON.stringify(value)).join(' ')}]`] : [];
+  const lines = rules.map(
+    (rule) =>
+      `{${[...part('APIGroups', rule.apiGroups), ...part('Resources', rule.resources), ...part('ResourceNames', rule.resourceNames), ...part('NonResourceURLs', rule.nonResourceURLs), ...part('Verbs', rule.verbs)].join(', ')}}`,
+  );
+  return lines.sort(compareStrings).join('\n');
 }
 
 type Subjects = ClusterRoleBinding['subjects'];

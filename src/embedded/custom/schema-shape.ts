@@ -58,7 +58,7 @@ function checkFields(
   checks: Readonly<Record<string, readonly [Check, string]>>,
 ): void {
   for (const key of Object.keys(fields)) {
-    if (fields[key] === null && key !== 'default') delete fields[key];
+    if (fields[key] == null && key !== 'default') delete fields[key];
     else if (Object.hasOwn(checks, key) && !checks[key]![0](fields[key]))
       throw misfit(fields[key], key, checks[key]![1]);
   }

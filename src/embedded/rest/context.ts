@@ -4,6 +4,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';
 import type { Pod } from '../../kube/kinds.ts';
 import type { KubeObject } from '../../kube/object.ts';
+import type { PolicyRule } from '../rbac.ts';
 import type { Registry } from '../registry.ts';
 import type { Resource, ServedVersion } from '../resource.ts';
 import type { Collection, Store } from '../store.ts';
@@ -20,6 +21,8 @@ export interface ServerParts {
   readonly bookmarks: BookmarkClock;
   /** Makes a token under which its bearer is that user. */
   issueToken(user: UserInfo): string;
+  /** The rules of a role that its writer does not hold itself. */
+  notHeld(user: UserInfo, namespace: string, rules: readonly PolicyRule[]): PolicyRule[];
   /** What a container has logged; undefined: nothing is known of it. */
   readonly logs?: (pod: Pod, container: string) => string | undefined;
 }

@@ -4,6 +4,7 @@ import { deepClone, deepEqual } from '../../base/freeze.ts';
 import { apiVersionOf, type KubeObject, type ObjectMeta } from '../../kube/object.ts';
 import type { FieldError } from '../../kube/schema/field-error.ts';
 import { formatTime } from '../../kube/time.ts';
+import { describeRules, type PolicyRule } from '../rbac.ts';
 import { alreadyExists, badRequest, conflict, forbidden, invalid, modified, notFound, StatusError } from '../status.ts';
 import { type RequestContext, storageNamespace } from './context.ts';
 import { trackManagers } from './managed-fields.ts';
@@ -136,6 +137,7 @@ export function createObject(
   ]);
   if (namespace !== '') requireNamespace(context, namespace, metadata.name ?? '');
   if (resource.custom) refuseWhileGoing(context, metadata.name ?? '');
+  refuseEscalation(context, object);
   const name = metadata.name!;
   const existing = collection.get(namespace, name);
   if (existing) throw alreadyExists(resource, name, existing.metadata.deletionTimestamp !== undefined);
@@ -210,6 +212,24 @@ function requireNamespace(context: RequestContext, namespace: string, name: stri
   ]);
 }
 
+/** Nobody gives by a role what it does not have, unless it may escalate. */
+function refuseEscalation(context: RequestContext, object: KubeObject): void {
+  const { resource, request, info } = context;
+  if (resource.group !== 'rbac.authorization.k8s.io' || !/^(Cluster)?Role$/.test(resource.kind)) return;
+  const { user } = request;
+  const escalate = { apiGroups: [resource.group], resources: [resource.plural], verbs: ['escalate'] };
+  if (context.notHeld(user, info.namespace, [escalate]).length === 0) return;
+  const { rules = [] } = object as KubeObject & { rules?: PolicyRule[] };
+  const missing = context.notHeld(user, info.namespace, rules);
+  if (missing.length === 0) return;
+  const groups = user.groups.map((group) => JSON.stringify(group)).join(' ');
+  throw forbidden(
+    resource,
+    object.metadata.name ?? '',
+    `user ${JSON.stringify(user.username)} (groups=[${groups}]) is attempting to grant RBAC permissions not currently held:\n${describeRules(missing)}`,
+  );
+}
+
 /** A kind whose definition is going takes no new objects: it would never be rid of them. */
 function refuseWhileGoing(context: RequestContext, name: string): void {
   const { resource, store } = context;
@@ -269,6 +289,7 @@ export function updateObject(
     ...validateMetadataUpdate(metadata, old.metadata),
     ...updateErrors(context, object, old, status),
   ]);
+  refuseEscalation(context, object);
   track(object);
   metadata.resourceVersion = old.metadata.resourceVersion!;
   if (deepEqual(object, old)) return old;

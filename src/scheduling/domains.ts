@@ -17,14 +17,19 @@ const anyUndefined = 0;
 /** How many combinations of domains over several topology keys are tried. */
 const maxCombinations = 64;
 
+/** Which of several equally good domains a new node goes to. */
+export type Ties = 'cheapest' | 'first' | 'last';
+
 export class Domains {
   readonly #world: World;
   readonly #reservations: Reservations;
+  readonly #ties: Ties;
   readonly #sets: SetId[][];
   readonly #manySets = new Map<string, SetId>();
   readonly #allowed = new Map<number, Uint8Array>();
 
-  constructor(world: World, reservations: Reservations) {
+  constructor(world: World, reservations: Reservations, ties: Ties) {
+    this.#ties = ties;
     this.#world = world;
     this.#reservations = reservations;
     this.#sets = world.keys.map(({ key, domains }) =>
@@ -82,10 +87,11 @@ export class Domains {
   narrowByPrice(base: SetId, choices: readonly Choice[], template: Template, mask: number, shape: number): SetId[] {
     const sets = choices.length === 0 ? [base] : this.narrow(base, choices, template);
     if (sets.length < 2) return sets;
-    const known = sets.map((set) => ({
+    const cheapest = this.#ties === 'cheapest';
+    const known = sets.map((set, i) => ({
       set,
       rank: rankOf(this.#world.space.get(set), choices),
-      price: this.#leastPrice(template, set, mask, shape),
+      price: cheapest ? this.#leastPrice(template, set, mask, shape) : this.#ties === 'first' ? i : -i,
     }));
     return known.sort((a, b) => a.rank - b.rank || a.price - b.price).map(({ set }) => set);
   }

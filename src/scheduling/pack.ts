@@ -2,7 +2,7 @@
 // The packing loop: one pod after the other, on an existing node, on a node being bought, or on a new one; relaxed step by
 // step where it does not fit; again from the start as long as anything moves.
 import { noRow, type View } from './catalog.ts';
-import { Domains } from './domains.ts';
+import { Domains, type Ties } from './domains.ts';
 import { ExistingNodes } from './existing-nodes.ts';
 import { NewNode, NodeGroup, type Search } from './in-flight.ts';
 import { Limits } from './limits.ts';
@@ -83,11 +83,14 @@ export class Packer {
   #holding: readonly string[] = [];
   readonly #search: Search;
   readonly #thrift: Thrift | undefined;
+  readonly #order: Int32Array;
   /** By pod: 1 once it is placed. */
   readonly #done: Uint8Array;
 
-  constructor(world: World, options: SolveOptions, thrift?: Thrift) {
+  /** `order` is the queue, when it is not the usual one; `ties` how domains are chosen that counts leave open. */
+  constructor(world: World, options: SolveOptions, thrift?: Thrift, order?: Int32Array, ties: Ties = 'cheapest') {
     this.#world = world;
+    this.#order = order ?? world.batch.order;
     this.#thrift = thrift;
     this.#options = options;
     const settings = world.problem.settings ?? {};
@@ -98,7 +101,7 @@ export class Packer {
     this.#zero = new Float64Array(world.axis.size);
     this.#existing = new ExistingNodes(world);
     this.#reaches = new Reaches(world, this.#groups);
-    this.#domains = new Domains(world, this.#reservations);
+    this.#domains = new Domains(world, this.#reservations, ties);
     this.#shapeCount = world.requests.length;
     this.#done = new Uint8Array(world.batch.pods.length);
     // The first search fills in what is looked for.
@@ -116,7 +119,7 @@ export class Packer {
     const { batch } = this.#world;
     const { clock, timeoutMs, maxSteps = Number.POSITIVE_INFINITY } = this.#options;
     const end = clock && timeoutMs !== undefined ? clock() + timeoutMs : Number.POSITIVE_INFINITY;
-    let waiting: Int32Array | number[] = batch.order;
+    let waiting: Int32Array | number[] = this.#order;
     if (this.#thrift) this.announce(this.#thrift);
     const why = new Map<number, Failure>();
     const failedAt = new Map<number, { version: number; failure: Failure }>();

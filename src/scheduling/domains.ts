@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Topology domains as requirement sets: which domains a pod admits, what a node becomes when it settles on some of them, and
 // which of them it may still have.
+import { allTypes, type View } from './catalog.ts';
 import type { NodeGroup } from './in-flight.ts';
 import { domainsAdmitted, type PodClass } from './pod-class.ts';
 import type { Base } from './reach.ts';
@@ -26,6 +27,8 @@ export class Domains {
   readonly #ties: Ties;
   readonly #sets: SetId[][];
   readonly #manySets = new Map<string, SetId>();
+  readonly #leastPrices = new Map<View, Float64Array>();
+  readonly #prices = new Map<number, Float64Array | undefined>();
   readonly #allowed = new Map<number, Uint8Array>();
 
   constructor(world: World, reservations: Reservations, ties: Ties) {
@@ -96,13 +99,52 @@ export class Domains {
     return known.sort((a, b) => a.rank - b.rank || a.price - b.price).map(({ set }) => set);
   }
 
+  /** The domains of a choice for nodes of a template: what counts leave open, the price of the cheapest machine decides. */
+  cheapFirst({ key, domains, ranks }: Choice, template: Template): readonly number[] {
+    if (this.#ties !== 'cheapest' || domains.length < 2 || ranks[1] !== 0) return domains;
+    const prices = this.#pricesOf(key, template);
+    if (!prices) return domains;
+    const rank = (domain: number): number => ranks[domains.indexOf(domain)]!;
+    return domains.toSorted((a, b) => rank(a) - rank(b) || prices[a]! - prices[b]! || a - b);
+  }
+
+  /** By domain: the price of the cheapest machine there; undefined when it is the same everywhere. */
+  #pricesOf(key: TopologyKey, template: Template): Float64Array | undefined {
+    const memo = key.index * 65_536 + template.index;
+    if (!this.#prices.has(memo)) {
+      const { catalog, requirements } = template;
+      const prices = Float64Array.from(key.domains, (_, domain) => {
+        const set = this.with(requirements, this.setOf(key, domain));
+        if (set === incompatible) return Number.POSITIVE_INFINITY;
+        return catalog.leastPrice(catalog.view(set, allTypes), new Float64Array(catalog.width), () => true);
+      });
+      this.#prices.set(memo, prices.every((price) => price === prices[0]) ? undefined : prices);
+    }
+    return this.#prices.get(memo);
+  }
+
   /** What the cheapest new node for a shape costs now. */
   #leastPrice({ catalog }: Template, set: SetId, mask: number, shape: number): number {
-    return catalog.leastPrice(
-      catalog.view(set, mask),
-      this.#world.requests[shape]!,
-      ({ reservation }) => reservation === undefined || this.#reservations.isLeft(reservation),
-    );
+    const view = catalog.view(set, mask);
+    const request = this.#world.requests[shape]!;
+    if (catalog.hasReserved) {
+      return catalog.leastPrice(
+        view,
+        request,
+        ({ reservation }) => reservation === undefined || this.#reservations.isLeft(reservation),
+      );
+    }
+    let known = this.#leastPrices.get(view);
+    if (!known) {
+      known = new Float64Array(this.#world.requests.length).fill(-1);
+      this.#leastPrices.set(view, known);
+    }
+    if (known[shape] === -1) {
+      const { rows, prices } = catalog.byPrice(view);
+      const at = rows.findIndex((row) => catalog.fitsRow(row, request));
+      known[shape] = at < 0 ? Number.POSITIVE_INFINITY : prices[at]!;
+    }
+    return known[shape]!;
   }
 
   /** Both sets at once; `incompatible` when they exclude each other. */

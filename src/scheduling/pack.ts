@@ -362,7 +362,7 @@ export class Packer {
         const found = this.#findWith(group, base.set, base.view, mask);
         if (found) return found;
       } else if (choices.length === 1 && choices[0]!.one) {
-        const { domains } = choices[0]!;
+        const domains = this.#domains.cheapFirst(choices[0]!, group.template);
         for (let i = 0; i < domains.length; i++) {
           const set = this.#domains.settledSet(base, choices[0]!.key, domains[i]!, group.template);
           if (set === incompatible) continue;

@@ -81,6 +81,7 @@ export class Catalog {
   readonly width: number;
   readonly hasReserved: boolean;
   readonly #space: RequirementSpace;
+  readonly #given: ReadonlySet<string>;
   readonly #variants: readonly CatalogVariant[];
   readonly #keys: ReadonlySet<string>;
   readonly #offeringKeys: ReadonlySet<string>;
@@ -99,8 +100,16 @@ export class Catalog {
   readonly #dead: Uint8Array;
   readonly #overheads: ReadonlySet<ReadonlyMap<string, bigint>>;
 
-  constructor(space: RequirementSpace, axis: Axis, types: readonly CatalogType[], variants: readonly CatalogVariant[]) {
+  /** `given` are the labels that the pool gives every node. */
+  constructor(
+    space: RequirementSpace,
+    axis: Axis,
+    types: readonly CatalogType[],
+    variants: readonly CatalogVariant[],
+    given: ReadonlySet<string>,
+  ) {
     this.#space = space;
+    this.#given = given;
     this.types = types;
     this.#variants = variants;
     this.width = axis.size;
@@ -251,7 +260,7 @@ export class Catalog {
   // Sets that differ only in keys which no type knows share a view.
   #findView(set: Requirements, mask: number): View {
     const parts: string[] = [];
-    for (const requirement of set.values()) if (this.#keys.has(requirement.key)) parts.push(requirement.signature);
+    for (const requirement of set.values()) if (this.#matters(requirement)) parts.push(requirement.signature);
     parts.sort();
     const signature = `${mask}|${parts.join(';')}`;
     let view = this.#views.get(signature);
@@ -267,7 +276,7 @@ export class Catalog {
     const { keep, prices: most } = this.#masks[mask]!;
     if (keep) typeOk.set(keep);
     for (const requirement of set.values()) {
-      if (!this.#keys.has(requirement.key)) continue;
+      if (!this.#matters(requirement)) continue;
       const matching = this.#typesMatching(requirement);
       for (let i = 0; i < typeOk.length; i++) typeOk[i]! &= matching[i]!;
     }
@@ -298,14 +307,26 @@ export class Catalog {
     return { rows: all, has, front, frontId, most: this.#mostOf(front), offeringAllowed, byPrice: undefined };
   }
 
+  /** Whether a requirement tells types apart, or asks for a label that no node has. */
+  #matters(requirement: Requirement): boolean {
+    return this.#keys.has(requirement.key) || !this.#maybeAbsent(requirement);
+  }
+
+  /** Whether a type that does not name the label can do: nobody asks for it, or an offering or the pool gives it. */
+  #maybeAbsent(requirement: Requirement): boolean {
+    const { key } = requirement;
+    return contentWithout(requirement) || this.#given.has(key) || this.#offeringKeys.has(key);
+  }
+
   #typesMatching(requirement: Requirement): Uint8Array {
     const signature = requirement.signature;
     let matching = this.#matching.get(signature);
     if (!matching) {
       const known = new Map<string, number>();
+      const absentOk = this.#maybeAbsent(requirement);
       matching = Uint8Array.from(this.types, ({ requirements }) => {
         const own = requirements.get(requirement.key);
-        if (!own) return 1;
+        if (!own) return absentOk ? 1 : 0;
         const text = own.signature;
         let bit = known.get(text);
         if (bit === undefined) {

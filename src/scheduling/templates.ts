@@ -178,8 +178,8 @@ function readTemplate(pool: NodePool, index: number, inputs: TemplateInputs): Te
   const reader = new TypeReader(requirements, dialect.labels, problem.labels?.[name]?.reservationId);
   const types: CatalogType[] = [];
   const variants: CatalogVariant[] = [];
-  const given = problem.instanceTypes[name] ?? [];
-  for (const type of given) {
+  const sold = problem.instanceTypes[name] ?? [];
+  for (const type of sold) {
     const read = reader.read(type);
     if (read === undefined) continue;
     if (typeof read === 'string') {
@@ -201,9 +201,10 @@ function readTemplate(pool: NodePool, index: number, inputs: TemplateInputs): Te
     }
   }
   if (types.length === 0) {
-    return given.length === 0 ? 'it has no instance types' : 'its requirements leave no instance type';
+    return sold.length === 0 ? 'it has no instance types' : 'its requirements leave no instance type';
   }
-  const catalog = new Catalog(space, axis, types, variants);
+  const given = new Set([...requirements.values()].filter((r) => r.mustExist).map(({ key }) => key));
+  const catalog = new Catalog(space, axis, types, variants, given);
   return {
     index,
     nodePool: name,

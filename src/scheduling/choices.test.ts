@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the solver chooses where several answers are allowed, and what it never gives up.
+import { describe, expect, test } from 'vitest';
+import type { Pod, PodSpec } from './objects.ts';
+import type { Problem, SolveResult } from './problem.ts';
+import { solve } from './solve.ts';
+import { instanceType, nodePool, offering, oneOf, pod } from './testing/builders.ts';
+import { validate } from './testing/validator.ts';
+
+const capacityType = 'karpenter.sh/capacity-type';
+const size = { cpu: '4', memory: '8Gi', pods: '20' };
+
+function place(problem: Problem): SolveResult {
+  const result = solve(problem);
+  expect(validate(problem, result).violations).toEqual([]);
+  return result;
+}
+
+describe('choices', () => {
+  test('where counts leave several domains open, the cheapest is taken', () => {
+    const type = instanceType('only', size, [offering('a', 'on-demand', 0.2), offering('a', 'spot', 0.08)]);
+    const spec: Partial<PodSpec> = {
+      topologySpreadConstraints: [
+        {
+          maxSkew: 1,
+          topologyKey: capacityType,
+          whenUnsatisfiable: 'DoNotSchedule',
+          labelSelector: { matchLabels: { app: 'web' } },
+        },
+      ],
+    };
+    const pods = [pod('web', { labels: { app: 'web' }, spec })];
+    const result = place({ nodePools: [nodePool('default')], instanceTypes: { default: [type] }, pods });
+    expect(result.stats.totalPrice).toBe(0.08);
+  });
+
+  test('alternatives are demands: all are tried again once a soft taint is accepted', () => {
+    const taints = [{ key: 'soft', value: 'yes', effect: 'PreferNoSchedule' }];
+    const type = instanceType('only', size, [offering('a', 'on-demand', 0.2)]);
+    const terms = ['a', 'nowhere'].map((zone) => ({ matchExpressions: [oneOf('topology.kubernetes.io/zone', zone)] }));
+    const spec: Partial<PodSpec> = {
+      affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: terms } } },
+    };
+    const pool = nodePool('default');
+    const tainted = { ...pool, spec: { template: { ...pool.spec.template, spec: { taints } } } } as typeof pool;
+    const result = place({
+      nodePools: [tainted],
+      instanceTypes: { default: [type] },
+      pods: [pod('web', { spec })],
+    });
+    expect(result.errors).toEqual([]);
+  });
+
+  test('the order of keys changes nothing', () => {
+    const type = instanceType('only', size, [offering('a', 'on-demand', 0.2)]);
+    const one = pod('one', { requests: { cpu: '1', memory: '1Gi' } });
+    const other = (requests: Record<string, string>): Pod => pod('other', { requests });
+    const answers = [other({ cpu: '1', memory: '1Gi' }), other({ memory: '1Gi', cpu: '1' })].map((second) =>
+      place({ nodePools: [nodePool('default')], instanceTypes: { default: [type] }, pods: [one, second] }),
+    );
+    expect(answers[1]).toEqual(answers[0]);
+    expect(answers[1]!.stats.podShapes).toBe(1);
+  });
+
+  test('a bound on a label that no type defines is never met', () => {
+    const type = instanceType('only', size, [offering('a', 'on-demand', 0.2)]);
+    const terms = [{ matchExpressions: [{ key: 'cloud.example/cpu', operator: 'Gt', values: ['2'] }] }];
+    const spec = {
+      affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: terms } } },
+    } as Partial<PodSpec>;
+    const result = place({
+      nodePools: [nodePool('default')],
+      instanceTypes: { default: [type] },
+      labels: { default: { wellKnown: ['cloud.example/cpu'] } },
+      pods: [pod('web', { spec })],
+    });
+    expect(result.errors).toHaveLength(1);
+  });
+});

@@ -7,8 +7,6 @@ export interface FuzzRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** Ends when asked to: the answer is read for a moment only. */
-  readonly watch?: boolean;
 }
 
 export const namespace = 'fuzz';
@@ -328,7 +326,6 @@ function listRequest(chance: Chance): FuzzRequest {
         'application/json;as=X',
       ]),
     },
-    watch,
   };
 }
 

@@ -66,7 +66,7 @@ async function exchange(
     signal,
   });
   const contentType = [answer.headers['content-type'] ?? ''].flat().join();
-  if (request.watch && answer.statusCode === 200) {
+  if (/[?&]watch=/.test(path) && answer.statusCode === 200) {
     answer.body.on('error', () => {});
     answer.body.destroy();
     return { status: 200, contentType, body: '' };

@@ -159,7 +159,12 @@ export class ApiServer {
     const wishes = [['users', asked.username], ...asked.groups.map((group) => ['groups', group])] as [string, string][];
     for (const [resource, name] of wishes) {
       const question = {
-        ...{ isResource: true, verb: 'impersonate', group: '', namespace: '', subresource: '', path: '' },
+        isResource: true,
+        verb: 'impersonate',
+        group: '',
+        namespace: '',
+        subresource: '',
+        path: '',
         resource,
         name,
       };

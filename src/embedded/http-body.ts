@@ -65,7 +65,7 @@ function summary(text: string): string {
 function readYaml(text: string): unknown {
   try {
     // Aliases can make a small text a huge value.
-    return parseYaml(text, { maxAliasCount: 100 }) as unknown;
+    return parseYaml(text, { maxAliasCount: 100, logLevel: 'error' }) as unknown;
   } catch (error) {
     throw badRequest(`error decoding YAML: ${messageOf(error)}`);
   }

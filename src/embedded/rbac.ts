@@ -56,7 +56,10 @@ export class Authorizer {
       const [resource = '', subresource = ''] = rule.resources?.[0]?.split('/') ?? [];
       const question = {
         isResource: rule.nonResourceURLs === undefined,
-        ...{ verb, resource, subresource, namespace },
+        verb,
+        resource,
+        subresource,
+        namespace,
         group: rule.apiGroups?.[0] ?? '',
         name: rule.resourceNames?.[0] ?? '',
         path: rule.nonResourceURLs?.[0] ?? '',
@@ -127,7 +130,9 @@ function singleRules(rule: PolicyRule): PolicyRule[] {
     ...(rule.apiGroups ?? []).flatMap((apiGroup) =>
       (rule.resources ?? []).flatMap((resource) =>
         names.map((resourceNames) => ({
-          ...{ verbs: [verb], apiGroups: [apiGroup], resources: [resource] },
+          verbs: [verb],
+          apiGroups: [apiGroup],
+          resources: [resource],
           ...(resourceNames ? { resourceNames } : {}),
         })),
       ),

@@ -100,22 +100,7 @@ export class Definitions {
     const definition = deepClone(old);
     const accepted = conflict === undefined;
     const now = formatTime(this.#clock.now());
-    const conditions: Condition[] = [
-      condition(
-        'NamesAccepted',
-        accepted,
-        conflict?.reason ?? 'NoConflicts',
-        conflict?.message ?? 'no conflicts found',
-        now,
-      ),
-      condition(
-        'Established',
-        accepted && problem === undefined,
-        accepted && problem === undefined ? 'InitialNamesAccepted' : 'NotAccepted',
-        problem ?? (accepted ? 'the initial names have been accepted' : 'not all names are accepted'),
-        now,
-      ),
-    ];
+    const conditions = conditionsOf(conflict, problem, now);
     const before = definition.status?.conditions ?? [];
     const storage = definition.spec.versions.find((version) => version.storage)!.name;
     const stored = definition.status?.storedVersions ?? [];
@@ -178,6 +163,22 @@ export class Definitions {
 interface NameConflict {
   readonly reason: string;
   readonly message: string;
+}
+
+function conditionsOf(conflict: NameConflict | undefined, problem: string | undefined, now: string): Condition[] {
+  const accepted = conflict === undefined;
+  const served = accepted && problem === undefined;
+  const why = problem ?? (accepted ? 'the initial names have been accepted' : 'not all names are accepted');
+  return [
+    condition(
+      'NamesAccepted',
+      accepted,
+      conflict?.reason ?? 'NoConflicts',
+      conflict?.message ?? 'no conflicts found',
+      now,
+    ),
+    condition('Established', served, served ? 'InitialNamesAccepted' : 'NotAccepted', why, now),
+  ];
 }
 
 function inUse(reason: string, name: string): NameConflict {

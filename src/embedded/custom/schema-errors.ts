@@ -93,7 +93,10 @@ function neverBoolean(node: CelNode): boolean {
       return arithmetic.has(node.operator);
     case 'conditional':
       return neverBoolean(node.yes) && neverBoolean(node.no);
-    default:
+    case 'identifier':
+    case 'select':
+    case 'index':
+    case 'call':
       return false;
   }
 }
@@ -161,7 +164,8 @@ function childrenOf(node: CelNode): readonly CelNode[] {
       return [node.left, node.right];
     case 'conditional':
       return [node.test, node.yes, node.no];
-    default:
+    case 'literal':
+    case 'identifier':
       return [];
   }
 }

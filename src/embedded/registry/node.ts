@@ -66,7 +66,7 @@ function taintErrors(node: Node): FieldError[] {
   const seen = new Set<string>();
   (node.spec?.taints ?? []).forEach((taint, i) => {
     const at = `metadata.taints[${i}]`;
-    for (const detail of isQualifiedName(taint.key))
+    for (const detail of isQualifiedName(taint.key ?? ''))
       errors.push({ field: `${at}.key`, type: 'Invalid', value: taint.key, detail });
     for (const detail of isValidLabelValue(taint.value ?? '')) {
       errors.push({ field: `${at}.value`, type: 'Invalid', value: taint.value, detail });

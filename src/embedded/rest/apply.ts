@@ -76,7 +76,9 @@ function readApplied(context: RequestContext, options: WriteOptions): Record<str
   const { name } = context.info;
   const named = metadata['name'] ?? name;
   if (named !== name) {
-    throw badRequest(`the name of the object (${String(named)}) does not match the name on the URL (${name})`);
+    throw badRequest(
+      `the name of the object (${typeof named === 'string' ? named : JSON.stringify(named)}) does not match the name on the URL (${name})`,
+    );
   }
   applied['metadata'] = { ...metadata, name };
   refuseUndeclared(context, applied);

@@ -25,13 +25,13 @@ export interface Context {
   readonly b: Caller;
   readonly c: Caller;
   /** The path of a collection, object or subresource; namespaced ones in the case's namespace. */
-  path(plural: string, ...rest: string[]): string;
+  readonly path: (plural: string, ...rest: string[]) => string;
   /** A name that no other case uses, for objects outside of namespaces. */
-  unique(name: string): string;
+  readonly unique: (name: string) => string;
   /** A client that is a service account of the case's namespace and may do nothing yet. */
-  serviceAccount(name: string): Promise<Caller>;
+  readonly serviceAccount: (name: string) => Promise<Caller>;
   /** A client that sends no credentials at all. */
-  anonymous(): Caller;
+  readonly anonymous: () => Caller;
 }
 
 const clock = new RealClock();

@@ -81,7 +81,7 @@ export interface Defined {
   /** The collection in the case's namespace, or of the cluster. */
   readonly path: string;
   /** An instance. */
-  make(name: string, fields?: Fields, metadata?: Fields): Fields;
+  readonly make: (name: string, fields?: Fields, metadata?: Fields) => Fields;
 }
 
 /** Creates a definition and waits until its kind is served. */

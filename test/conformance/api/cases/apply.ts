@@ -16,7 +16,7 @@ function leaves(fields: unknown): unknown {
 function owners(thing: Thing): string[] {
   return (thing.metadata.managedFields ?? [])
     .map(({ manager, operation, subresource, fieldsV1 }) => {
-      const where = subresource === undefined ? '' : `/${String(subresource)}`;
+      const where = subresource === undefined ? '' : `/${subresource as string}`;
       return `${String(manager)} ${String(operation)}${where} ${JSON.stringify(leaves(fieldsV1))}`;
     })
     .sort();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Watches: from where they start, what they tell and in which order, how they end and resume.
 import { type ConformanceCase, has, ok, pause, refused, same, sees } from '../case.ts';
-import { configMap, deployment } from '../objects.ts';
+import { configMap, define, deployment } from '../objects.ts';
 import { everywhere } from '../paths.ts';
 
 const labelled = (name: string, set: string) => configMap(name, {}, { labels: { set } });
@@ -306,10 +306,13 @@ export const watchCases: readonly ConformanceCase[] = [
   },
   {
     id: 'watch/too-old',
-    title: 'a watch from a version that was never kept says 410 and ends',
-    run: async ({ a, b, path }) => {
-      await ok(a.post(path('configmaps'), configMap('x')));
-      const watching = await b.watch(path('configmaps'), { resourceVersion: '1' });
+    title: 'a watch from before what is remembered says 410 and ends',
+    run: async (context) => {
+      const { a, b } = context;
+      // The memory of a kind begins with its definition.
+      const { path: gadgets, make } = await define(context);
+      await ok(a.post(gadgets, make('x')));
+      const watching = await b.watch(gadgets, { resourceVersion: '1' });
       const event = await watching.next();
       has(event, {
         type: 'ERROR',

@@ -41,11 +41,8 @@ export async function eventually(check: () => void | Promise<void>): Promise<voi
   }
 }
 
-/**
- * The tests, for the client of an API server without controllers and with an empty "default" namespace. `gaps` names
- * what the server does not offer yet: kinds, and `apply` for server-side apply.
- */
-export function clientSuite(client: () => KubeClient, gaps: readonly string[] = []): void {
+/** The tests, for the client of an API server without controllers and with an empty "default" namespace. */
+export function clientSuite(client: () => KubeClient): void {
   describe('verbs', () => {
     test('create, get, update, patch, delete', async () => {
       const maps = client().resource(kinds.ConfigMap);
@@ -72,23 +69,20 @@ export function clientSuite(client: () => KubeClient, gaps: readonly string[] = 
       await expect(maps.create(configMap('Not_Valid'))).rejects.toSatisfy(isInvalid);
     });
 
-    test.skipIf(gaps.includes('apply'))(
-      'server-side apply owns fields and refuses to take them by default',
-      async () => {
-        const maps = client().resource(kinds.ConfigMap);
-        await maps.apply(configMap('applied', { a: '1' }), { fieldManager: 'first' });
-        await expect(maps.apply(configMap('applied', { a: '2' }), { fieldManager: 'second' })).rejects.toSatisfy(
-          isConflict,
-        );
-        expect(
-          (await maps.apply(configMap('applied', { a: '2' }), { fieldManager: 'second', force: true })).data,
-        ).toEqual({
-          a: '2',
-        });
-        await maps.deleteCollection({ ...at, labelSelector: '', fieldSelector: 'metadata.name=applied' });
-        await eventually(() => expect(maps.get('applied', at)).rejects.toSatisfy(isNotFound));
-      },
-    );
+    test('server-side apply owns fields and refuses to take them by default', async () => {
+      const maps = client().resource(kinds.ConfigMap);
+      await maps.apply(configMap('applied', { a: '1' }), { fieldManager: 'first' });
+      await expect(maps.apply(configMap('applied', { a: '2' }), { fieldManager: 'second' })).rejects.toSatisfy(
+        isConflict,
+      );
+      expect(
+        (await maps.apply(configMap('applied', { a: '2' }), { fieldManager: 'second', force: true })).data,
+      ).toEqual({
+        a: '2',
+      });
+      await maps.deleteCollection({ ...at, labelSelector: '', fieldSelector: 'metadata.name=applied' });
+      await eventually(() => expect(maps.get('applied', at)).rejects.toSatisfy(isNotFound));
+    });
 
     test('strict validation names the field', async () => {
       const wrong = { ...configMap('strict'), dta: {} } as unknown as ConfigMap;
@@ -159,7 +153,7 @@ export function clientSuite(client: () => KubeClient, gaps: readonly string[] = 
       const served = resources.find((resource) => resource.name === type.plural);
       if (served?.kind !== type.kind || served.namespaced !== type.namespaced) wrong.push(type.kind);
     }
-    expect(wrong.filter((kind) => !gaps.includes(kind))).toEqual([]);
+    expect(wrong).toEqual([]);
   });
 
   test('pages through a collection, as a whole and one by one', async () => {

@@ -114,7 +114,13 @@ const firstPool: NodePool = {
 const controllerPod: Pod = {
   apiVersion: 'v1',
   kind: 'Pod',
-  metadata: { name: podName, namespace, labels: { 'app.kubernetes.io/name': 'karpenter' } },
+  metadata: {
+    name: podName,
+    namespace,
+    labels: { 'app.kubernetes.io/name': 'karpenter' },
+    // It belongs to its node as a static pod does: draining the node leaves it alone.
+    annotations: { 'kubernetes.io/config.mirror': 'karpenter' },
+  },
   spec: {
     priorityClassName: 'system-cluster-critical',
     containers: [{ name: container, image: 'karpenter' }],

@@ -22,6 +22,7 @@ beforeAll(async () => {
   up = new RunningProgram('karpenter up', 'node', [
     'bin/karpenter.js',
     'up',
+    '--cluster-only',
     '--port',
     '0',
     '--kubeconfig-out',

@@ -22,7 +22,7 @@ for (const { npm, tests } of [
     console.log(`--- ${npm}`);
     run('ci', '--no-progress');
     if (tests) run('test');
-    await tryUp('npx', ['--yes', npm, 'start', '--'], clone);
+    await tryUp('npx', ['--yes', npm, 'start', '--'], clone, { behindNpm: true });
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -8,16 +8,20 @@ export class RunningProgram {
   readonly #name: string;
   readonly #child: ChildProcess;
   readonly #exited: Promise<number | null>;
+  /** It leads a process group of its own, and signals go to all of it, as a terminal's Ctrl-C does. */
+  readonly #group: boolean;
   #output = '';
 
   constructor(
     name: string,
     path: string,
     args: readonly string[],
-    options: { env?: NodeJS.ProcessEnv; cwd?: string } = {},
+    options: { env?: NodeJS.ProcessEnv; cwd?: string; group?: boolean } = {},
   ) {
     this.#name = name;
-    this.#child = spawn(path, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
+    const { group = false, ...rest } = options;
+    this.#group = group;
+    this.#child = spawn(path, args, { ...rest, detached: group, stdio: ['ignore', 'pipe', 'pipe'] });
     for (const stream of [this.#child.stdout, this.#child.stderr]) {
       stream?.setEncoding('utf8').on('data', (text: string) => {
         this.#output = (this.#output + text).slice(-200_000);
@@ -52,10 +56,15 @@ export class RunningProgram {
     }
   }
 
+  #signal(signal: NodeJS.Signals): void {
+    if (!this.#group) this.#child.kill(signal);
+    else if (this.#child.pid !== undefined && this.#child.exitCode === null) process.kill(-this.#child.pid, signal);
+  }
+
   /** Asks it to end, then insists. Returns its exit code. */
   async stop(signal: NodeJS.Signals = 'SIGTERM', graceMs = 10_000): Promise<number | null> {
-    this.#child.kill(signal);
-    const insist = setTimeout(() => this.#child.kill('SIGKILL'), graceMs);
+    this.#signal(signal);
+    const insist = setTimeout(() => this.#signal('SIGKILL'), graceMs);
     const code = await this.#exited;
     clearTimeout(insist);
     return code;

@@ -19,8 +19,6 @@ import { exactly, type LabelState } from './values.ts';
 /** A node that exists, or a machine that was bought and has not joined yet. */
 export interface ExistingNode {
   readonly name: string;
-  /** The Node object has joined; machines on their way have none. */
-  readonly joined: boolean;
   readonly initialized: boolean;
   readonly leaving: boolean;
   readonly pool: string | undefined;
@@ -121,7 +119,6 @@ function describe(
   const deleting = claim ? claim.metadata.deletionTimestamp || terminating : node?.metadata.deletionTimestamp;
   return {
     name,
-    joined: node !== undefined,
     initialized,
     leaving:
       Boolean(deleting) ||

@@ -299,7 +299,8 @@ export class World {
     for (const spot of this.spots.values()) {
       const terms = spot.terms(pod.spec);
       if (!doubting) {
-        if (!spot.existing.joined || spot.existing.leaving || !hard(spot.taints)) continue;
+        // A machine on its way counts as launches do: pods that were given to it wait until it has joined.
+        if (spot.existing.leaving || !hard(spot.taints)) continue;
         if (honourAffinity && !spot.satisfies([terms[term] ?? []])) continue;
       }
       const allowed = merged(terms[term] ?? []).get(key) ?? Values.all;

@@ -25,8 +25,9 @@ const unknownNode = {
 export const nodeStrategy: Strategy<Node> = {
   default: (node) => {
     const status = node.status;
-    // What can be allocated is all there is, unless somebody says less.
-    if (status?.capacity && !status.allocatable) status.allocatable = { ...status.capacity };
+    // What can be allocated is all there is, unless somebody says less. After a patch the status may be the stored one,
+    // which is frozen: it is replaced, not changed.
+    if (status?.capacity && !status.allocatable) node.status = { ...status, allocatable: { ...status.capacity } };
   },
   prepareCreate: (node) => {
     const spec = (node.spec ??= {});

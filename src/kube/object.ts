@@ -1,23 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kubernetes objects as we hold them: plain JSON, typed where we look, unknown fields kept.
 
-/** What every object carries. Times are RFC 3339 strings as on the wire. */
-export interface ObjectMeta {
-  name?: string;
-  generateName?: string;
-  namespace?: string;
-  uid?: string;
-  resourceVersion?: string;
-  generation?: number;
-  creationTimestamp?: string | null;
-  deletionTimestamp?: string;
-  deletionGracePeriodSeconds?: number;
-  labels?: Record<string, string>;
-  annotations?: Record<string, string>;
-  finalizers?: string[];
-  ownerReferences?: OwnerReference[];
-  managedFields?: unknown[];
-}
+import type { ObjectMeta } from '../api/kind.ts';
+
+export type { ObjectMeta } from '../api/kind.ts';
 
 export interface OwnerReference {
   apiVersion: string;

@@ -36,6 +36,11 @@ export const tools = {
   'kube-controller-manager': kubernetes('kube-controller-manager'),
   'kube-scheduler': kubernetes('kube-scheduler'),
   kubectl: kubernetes('kubectl'),
+  helm: {
+    module: 'hack/tools/helm',
+    package: 'helm.sh/helm/v3/cmd/helm',
+    ldflags: '-X helm.sh/helm/v3/internal/version.version=v3.22.0',
+  },
   /** Upstream's scheduler behind our problem file: the benchmarks' peer. */
   'scheduler-peer': { module: 'benchmarks/peer', package: '.' },
 } as const satisfies Record<string, Tool>;

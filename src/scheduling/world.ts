@@ -85,9 +85,14 @@ export function remember(world: World): () => void {
   };
 }
 
+export interface CompileOptions {
+  /** Candidates are targets like others, without their movable pods: whoever asks puts these back. */
+  readonly candidatesStay?: boolean;
+}
+
 /** Compiles a problem. */
-export function compile(problem: Problem): World {
-  return new Compiler(problem).compile();
+export function compile(problem: Problem, options: CompileOptions = {}): World {
+  return new Compiler(problem, options).compile();
 }
 
 class Compiler {
@@ -106,10 +111,11 @@ class Compiler {
   /** By key: the domains each template can provide. */
   readonly #provided: Uint8Array[][] = [];
 
-  constructor(problem: Problem) {
+  constructor(problem: Problem, { candidatesStay = false }: CompileOptions) {
     this.#problem = problem;
-    const leaving = leavingNodes(problem);
-    this.#batch = readPods(problem, leaving);
+    const moving = leavingNodes(problem);
+    const leaving = candidatesStay ? new Map([...moving].filter(([, why]) => why === 'deleted')) : moving;
+    this.#batch = readPods(problem, moving);
     this.#axis = new Axis(this.#batch.shapes);
     this.#dialects = new Dialects(problem);
     this.#daemons = readDaemons(problem, this.#errors);

@@ -18,13 +18,14 @@ function* walk(schema: OpenApiSchema, path: string): Generator<[string, OpenApiS
 }
 
 describe('the CRDs', () => {
-  test('are five, named by plural and group', () => {
+  test('are six, named by plural and group', () => {
     expect(allCrds().map((crd) => crd.metadata.name)).toEqual([
       'nodepools.karpenter.sh',
       'nodeclaims.karpenter.sh',
       'nodeoverlays.karpenter.sh',
       'capacitybuffers.autoscaling.x-k8s.io',
       'kwoknodeclasses.karpenter.kwok.sh',
+      'clusterapinodeclasses.karpenter.cluster.x-k8s.io',
     ]);
   });
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CRDs of the kinds we ship, as plain JSON: what `crds/` holds as YAML and the embedded cluster installs.
 import { capacityBufferKind } from './capacity-buffer.ts';
+import { clusterApiNodeClassKind } from './cluster-api-node-class.ts';
 import { type CustomResourceDefinition, crdOf, type Kind } from './kind.ts';
 import { kwokNodeClassKind } from './kwok-node-class.ts';
 import { nodeClaimKind } from './node-claim.ts';
@@ -16,6 +17,7 @@ export const apiKinds: readonly Kind[] = [
   nodeOverlayKind,
   capacityBufferKind,
   kwokNodeClassKind,
+  clusterApiNodeClassKind,
 ];
 
 /** Their CRDs. New objects on every call. */

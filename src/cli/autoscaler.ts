@@ -12,7 +12,7 @@ import { cachesSynced, kindsServed, Manager, type ManagerOptions } from '../runt
 import type { Metrics } from '../runtime/metrics.ts';
 import { profilingRoute } from '../runtime/profiling.ts';
 import type { ProgramSettings } from './program-settings.ts';
-import { loadProviders } from './providers.ts';
+import { type LoadedProviders, loadProviders } from './providers.ts';
 
 /** A pass holds the process while it lasts: short enough for probes and for the lease, whose renewal may take 10 s. */
 const passTimeoutMs = 5000;
@@ -30,12 +30,14 @@ export interface AutoscalerOptions {
   readonly onLost?: () => void;
   /** No probes and metrics servers: the program around it has its own. */
   readonly withoutServers?: boolean;
+  /** The clouds, when they are loaded already. */
+  readonly loaded?: LoadedProviders;
 }
 
 /** Runs until the signal aborts and everything has stopped. Rejects as `Manager.run` does. */
 export async function runAutoscaler(options: AutoscalerOptions, signal: AbortSignal): Promise<void> {
   const { clusters, settings, clock, random, log, metrics, election, onLost } = options;
-  const { registry, runnables } = await loadProviders({ clusters, clock, log, metrics, settings });
+  const { registry, runnables } = options.loaded ?? (await loadProviders({ clusters, clock, log, metrics, settings }));
   const manager = new Manager({
     clock,
     log,

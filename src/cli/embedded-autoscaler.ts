@@ -1,73 +1,79 @@
 // SPDX-License-Identifier: Apache-2.0
-// The autoscaler inside `karpenter up`: the same program as on a real cluster, in this process, with the KWOK cloud, a
-// NodePool to begin with, and a Pod of its own so that `kubectl logs` finds it where it would be elsewhere.
+// The autoscaler inside `karpenter up` and `karpenter demo`: the same program as on a real cluster, in this process, with
+// a NodePool to begin with, and a Pod of its own so that `kubectl logs` finds it where it would be elsewhere.
 import { kwokNodeClassKind } from '../api/kwok-node-class.ts';
 import { type NodePool, nodePoolKind } from '../api/node-pool.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
 import type { EmbeddedCluster } from '../embedded/cluster.ts';
+import type { LogSource } from '../embedded/logs/log-buffer.ts';
+import type { LogSources } from '../embedded/logs/pod-log.ts';
 import { kinds, type Pod } from '../kube/kinds.ts';
 import { apiVersionOf } from '../kube/object.ts';
 import { Cluster, Clusters } from '../runtime/clusters.ts';
-import type { Logger } from '../runtime/logging.ts';
 import { Metrics } from '../runtime/metrics.ts';
-import { createLogger } from '../runtime/pino-logger.ts';
+import { createLogger, type LogOutput } from '../runtime/pino-logger.ts';
 import { defaultSettings } from '../runtime/settings.ts';
+import { slimTransforms } from '../state/slim.ts';
 import { runAutoscaler } from './autoscaler.ts';
 import { programSettings } from './program-settings.ts';
+import { loadProviders } from './providers.ts';
+import { version } from './version.ts';
 
 /** Kept of the controller's log: what `kubectl logs` shows. */
-const keptLogBytes = 1_000_000;
+export const keptLogBytes = 1_000_000;
 const podName = 'karpenter';
 const container = 'controller';
 const namespace = 'kube-system';
 
-/** The controller's own log, as long as it is worth keeping. */
-export class ControllerLog {
-  #lines: string[] = [];
-  #bytes = 0;
-
-  write(line: string): void {
-    this.#lines.push(line);
-    this.#bytes += line.length;
-    while (this.#bytes > keptLogBytes) this.#bytes -= this.#lines.shift()!.length;
-  }
-
-  /** What the container of the controller's Pod has logged; undefined for every other Pod. */
-  of(pod: Pod, name: string): string | undefined {
-    const isOurs = pod.metadata.name === podName && pod.metadata.namespace === namespace && name === container;
-    return isOurs ? this.#lines.join('') : undefined;
-  }
+/** The log of the controller's Pod, for the cluster that it is in. */
+export function controllerLogs(source: LogSource): LogSources {
+  return ({ metadata }, name) =>
+    metadata.name === podName && metadata.namespace === namespace && name === container ? source : undefined;
 }
 
 export interface EmbeddedAutoscalerOptions {
+  /** The cluster with NodePools and NodeClaims. */
   readonly cluster: EmbeddedCluster;
+  /** The cluster with Nodes and Pods, when it is another one. */
+  readonly workload?: EmbeddedCluster;
   readonly clock: Clock;
   readonly random: Random;
-  readonly log: ControllerLog;
+  /** Where the controller's log goes. */
+  readonly log: LogOutput;
+  readonly providers?: readonly string[];
   /** Told when the controllers end before they were asked to. */
   readonly onFailure: (error: unknown) => void;
 }
 
 /** Starts it; resolves when its NodePool exists. `stop` waits until everything has ended. */
 export async function startEmbeddedAutoscaler(options: EmbeddedAutoscalerOptions): Promise<{ stop(): Promise<void> }> {
-  const { cluster, clock, random, onFailure } = options;
+  const { cluster, workload = cluster, clock, random, onFailure } = options;
   await furnish(cluster);
+  await workload.client().resource(kinds.Pod).create(controllerPod);
   const metrics = new Metrics();
-  const log: Logger = createLogger({ clock, outputs: [options.log], fields: { logger: 'controller' } });
-  const transport = cluster.transport();
-  const one = new Cluster({ name: 'karpenter', transport, clock, random, log, metrics });
+  const log = createLogger({ clock, outputs: [options.log], fields: { logger: 'controller' } });
+  const defaults = defaultSettings(programSettings);
+  const settings = options.providers ? { ...defaults, providers: options.providers } : defaults;
+  const clusterOf = (name: string, of: EmbeddedCluster): Cluster =>
+    new Cluster({ name, transport: of.transport(), clock, random, log, metrics, transforms: slimTransforms() });
+  const one = clusterOf('karpenter', cluster);
+  const clusters = new Clusters(one, workload === cluster ? one : clusterOf('workload', workload));
+  // Loaded before anything runs: from here on nothing waits for a file, so that a run on virtual time repeats exactly.
+  const providers = await loadProviders({ clusters, clock, log, metrics, settings });
+  log.info('starting karpenter', { version, providers: settings.providers.join(', ') });
   const stop = new AbortController();
   const running = runAutoscaler(
     {
-      clusters: new Clusters(one, one),
-      settings: defaultSettings(programSettings),
+      clusters,
+      settings,
       clock,
       random,
       log,
       metrics,
       required: [nodePoolKind],
       withoutServers: true,
+      loaded: providers,
     },
     stop.signal,
   ).catch((error: unknown) => {
@@ -89,7 +95,6 @@ async function furnish(cluster: EmbeddedCluster): Promise<void> {
     metadata: { name: 'default' },
   });
   await client.resource(nodePoolKind).create(firstPool);
-  await client.resource(kinds.Pod).create(controllerPod);
 }
 
 /** Not `default`: that name belongs to the pools in other people's guides. */

@@ -25,6 +25,12 @@ registerSolve(program);
 registerSnapshot(program);
 registerVersion(program);
 
+// `karpenter … | head`: whoever reads has seen enough.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+  process.exit(0);
+});
+
 try {
   await program.parseAsync(process.argv);
 } catch (error) {

@@ -18,13 +18,14 @@ export interface ProviderParts {
   readonly settings: Pick<ProgramSettings, 'providers' | 'instanceTypesFilePath'>;
 }
 
-interface Loaded {
+/** The clouds of a process, and the controllers they bring. */
+export interface LoadedProviders {
   readonly registry: CloudRegistry;
   readonly runnables: readonly Runnable[];
 }
 
 /** Loads the clouds that the settings name, and no others. Throws for a name that nobody has. */
-export async function loadProviders(parts: ProviderParts): Promise<Loaded> {
+export async function loadProviders(parts: ProviderParts): Promise<LoadedProviders> {
   const unknown = parts.settings.providers.filter((name) => name !== 'kwok');
   if (unknown.length > 0) {
     throw new KarpenterError('KRP_PROVIDER_UNKNOWN', `no such provider: ${unknown.join(', ')}; there is kwok`);

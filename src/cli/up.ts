@@ -93,15 +93,19 @@ async function start(
     const plain = await cluster.start(common);
     return { cluster: plain, close: () => plain.close() };
   }
-  const { ControllerLog, startEmbeddedAutoscaler } = await import('./embedded-autoscaler.ts');
-  const log = new ControllerLog();
-  const running = await cluster.start({ ...common, logs: (pod, container) => log.of(pod, container) });
+  const [{ controllerLogs, keptLogBytes, startEmbeddedAutoscaler }, { LogBuffer }] = await Promise.all([
+    import('./embedded-autoscaler.ts'),
+    import('../embedded/logs/log-buffer.ts'),
+  ]);
+  const log = new LogBuffer({ now: () => clock.now(), maxBytes: keptLogBytes });
+  const running = await cluster.start({ ...common, logs: controllerLogs(log) });
   const onFailure = (error: unknown): void => stderrLog.error('the autoscaler ended', { error: messageOf(error) });
   const autoscaler = await startEmbeddedAutoscaler({ cluster: running, clock, random, log, onFailure });
   return {
     cluster: running,
     close: async () => {
       await autoscaler.stop();
+      log.end();
       await running.close();
     },
   };
@@ -156,7 +160,7 @@ function welcome(server: string, kubeconfig: string, autoscales: boolean): strin
 `;
   const scaling = `  kubectl create deployment web --image=nginx --replicas=200
   kubectl get nodeclaims,nodes --watch                          # machines come as pods need them
-  kubectl logs -n kube-system karpenter -c controller           # and why
+  kubectl logs -f -n kube-system karpenter -c controller        # and why
   kubectl delete deployment web                                 # and go again
 `;
   const plain = `  kubectl create deployment web --image=nginx --replicas=3

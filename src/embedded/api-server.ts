@@ -3,7 +3,6 @@
 // synchronously, one after the other, so each of them is atomic.
 import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
-import type { Pod } from '../kube/kinds.ts';
 import type { Transport } from '../kube/transport.ts';
 import { type Logger, silentLogger } from '../runtime/logging.ts';
 import { Authenticator } from './authentication.ts';
@@ -12,6 +11,7 @@ import { Definitions } from './custom/definitions.ts';
 import { handleDiscovery } from './discovery.ts';
 import { GarbageCollector } from './garbage-collector.ts';
 import { type HttpListener, type ListenOptions, listenHttps } from './http.ts';
+import type { LogSources } from './logs/pod-log.ts';
 import { Authorizer, refusalFor } from './rbac.ts';
 import { builtInResources } from './registry/index.ts';
 import { Registry } from './registry.ts';
@@ -41,8 +41,8 @@ export interface ApiServerOptions {
   readonly store?: StoreOptions;
   /** Users by bearer token. */
   readonly tokens?: Readonly<Record<string, UserInfo>>;
-  /** What a container has logged; undefined: nothing. */
-  readonly logs?: (pod: Pod, container: string) => string | undefined;
+  /** The logs of containers that somebody really runs. */
+  readonly logs?: LogSources;
 }
 
 /** A Kubernetes API server in memory. Starts with the namespaces, roles and priority classes every cluster has. */

@@ -4,13 +4,13 @@ import { allCrds, type CustomResourceDefinition } from '../api/crd.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
 import { KubeClient } from '../kube/client.ts';
-import { kinds, type Node, type Pod, type StorageClass } from '../kube/kinds.ts';
+import { kinds, type Node, type StorageClass } from '../kube/kinds.ts';
 import type { Transport } from '../kube/transport.ts';
 import { type Logger, silentLogger } from '../runtime/logging.ts';
 import { ApiServer, type UserInfo } from './api-server.ts';
 import type { HttpListener } from './http.ts';
 import { fakeNodeAnnotation } from './kubelet/fake-node.ts';
-import { podLog } from './kubelet/pod-log.ts';
+import type { LogSources } from './logs/pod-log.ts';
 import { type RunningControlPlane, runControlPlane } from './workloads/run-control-plane.ts';
 
 export interface EmbeddedClusterOptions {
@@ -26,7 +26,7 @@ export interface EmbeddedClusterOptions {
   /** How often fake nodes renew their leases; 0 turns heartbeats, and the watch over them, off. */
   readonly heartbeatMs?: number;
   /** Logs of containers that somebody really runs; undefined: nobody does. */
-  readonly logs?: (pod: Pod, container: string) => string | undefined;
+  readonly logs?: LogSources;
   /** From a pod being placed to it running. */
   readonly podStartMs?: number;
 }
@@ -51,9 +51,7 @@ export class EmbeddedCluster {
   /** Starts it; resolves when the API is served, controllers run and the base nodes exist. */
   static async start(options: EmbeddedClusterOptions): Promise<EmbeddedCluster> {
     const { clock, random, log = silentLogger } = options;
-    const logs = (pod: Pod, container: string): string | undefined =>
-      options.logs?.(pod, container) ?? podLog(pod, container);
-    const server = new ApiServer({ clock, random, log, logs });
+    const server = new ApiServer({ clock, random, log, ...(options.logs ? { logs: options.logs } : {}) });
     const listener = options.port === undefined ? undefined : await server.listen({ port: options.port });
     try {
       const client = new KubeClient({ transport: server.transport(), clock, fieldManager: 'karpenter-embedded' });

@@ -12,7 +12,7 @@ import type { Logger } from '../runtime/logging.ts';
 import type { Authenticator } from './authentication.ts';
 import { makeCertificate } from './certificates.ts';
 import { parseBody } from './http-body.ts';
-import type { ApiRequest, ApiResponse, ServerWatch, UserInfo } from './rest/request.ts';
+import type { ApiRequest, ApiResponse, LineStream, UserInfo } from './rest/request.ts';
 import { badRequest, StatusError, tooLarge, unauthorized, unsupportedMediaType } from './status.ts';
 
 export interface ListenOptions {
@@ -106,7 +106,8 @@ function closeServer(https: Server): Promise<void> {
 async function serve(server: Served, request: IncomingMessage, response: ServerResponse, log: Logger): Promise<void> {
   try {
     const answer = await answerTo(server, request);
-    if (answer.stream) await sendWatch(answer.stream, response, answer);
+    const stream = answer.stream ?? answer.follow;
+    if (stream) await sendLines(stream, response, answer);
     else await send(request, response, answer);
   } catch (error) {
     if (response.headersSent || response.destroyed) {
@@ -237,8 +238,8 @@ function setHeaders(response: ServerResponse, answer: ApiResponse): void {
   if (warnings.length > 0) response.setHeader('Warning', warnings);
 }
 
-/** Sends lines as they come. A client that does not read makes the watch wait, until it lags too far behind. */
-async function sendWatch(stream: ServerWatch, response: ServerResponse, answer: ApiResponse): Promise<void> {
+/** Sends lines as they come. A client that does not read makes the stream wait, until it lags too far behind. */
+async function sendLines(stream: LineStream, response: ServerResponse, answer: ApiResponse): Promise<void> {
   const close = (): void => stream.close();
   response.once('close', close);
   response.statusCode = 200;

@@ -44,6 +44,8 @@ const count = async (what: string): Promise<number> =>
 
 test('two hundred replicas get the machines they need, and the machines go with them', async () => {
   expect(await kubectl('get nodepool kwok -o jsonpath={.metadata.name}')).toBe('kwok');
+  const follow = 'logs -f -n kube-system -l app.kubernetes.io/name=karpenter -c controller';
+  const following = new RunningProgram('kubectl logs -f', path, follow.split(' '), { env });
   await kubectl('create deployment nginx --replicas=200 --image=nginx');
   await kubectl('rollout status deployment/nginx --timeout=60s');
   const claims = await count('nodeclaims');
@@ -61,10 +63,25 @@ test('two hundred replicas get the machines they need, and the machines go with 
     'initialized nodeclaim',
   ]) {
     expect(log).toContain(`"message":"${message}"`);
+    // Who follows sees it as it comes.
+    await following.until(() => following.output.includes(`"message":"${message}"`), 10_000);
   }
   await kubectl('delete deployment nginx');
   await up.until(async () => (await count('nodeclaims')) === 0, 90_000);
   expect(await count('nodes')).toBe(2);
+  await following.until(() => following.output.includes('"message":"deleted nodeclaim"'), 10_000);
+  await following.stop();
+});
+
+test('a container that nothing runs behind says so when it is asked for its log', async () => {
+  await kubectl('run quiet --image=pause');
+  await kubectl('wait --for=condition=Ready pod/quiet --timeout=20s');
+  const { code, stderr } = await execute(path, ['logs', 'quiet'], { env });
+  expect([code, stderr]).toEqual([
+    1,
+    expect.stringContaining('(NotImplemented): container "quiet" in pod "quiet" has no log'),
+  ]);
+  await kubectl('delete pod quiet --now');
 });
 
 test('a machine that is deleted by hand drains, and its pods find another', async () => {

@@ -4,7 +4,6 @@ import type { Pod } from '../../kube/kinds.ts';
 import { aNode, aPod } from '../testing/objects.ts';
 import { AddressBook } from './addresses.ts';
 import { reportedStatus } from './fake-node.ts';
-import { podLog } from './pod-log.ts';
 import { creatingStatus, finishedStatus, qosClass, readinessMatches, runningStatus } from './pod-status.ts';
 
 const context = { now: Date.UTC(2026, 0, 1), hostIP: '172.18.0.2', podIP: '10.244.0.2' };
@@ -93,12 +92,4 @@ describe('the status of a node', () => {
     expect(after('DiskOnFire')).toBe('False');
     expect(after('NodeStatusUnknown')).toBe('True');
   });
-});
-
-test('a log begins when its container has started', () => {
-  const pod = aPod('p', { node: 'n' });
-  expect(podLog(pod, 'app')).toBeUndefined();
-  const started: Pod = { ...pod, status: runningStatus(pod, context) };
-  expect(podLog(started, 'app')).toMatch('container app of pod default/p started');
-  expect(podLog(started, 'other')).toBeUndefined();
 });

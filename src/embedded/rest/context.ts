@@ -2,8 +2,8 @@
 // What every handler gets: the server's parts, the resource in question and the request.
 import type { Clock } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';
-import type { Pod } from '../../kube/kinds.ts';
 import type { KubeObject } from '../../kube/object.ts';
+import type { LogSources } from '../logs/pod-log.ts';
 import type { PolicyRule } from '../rbac.ts';
 import type { Registry } from '../registry.ts';
 import type { Resource, ServedVersion } from '../resource.ts';
@@ -23,8 +23,8 @@ export interface ServerParts {
   issueToken(user: UserInfo): string;
   /** The rules of a role that its writer does not hold itself. */
   notHeld(user: UserInfo, namespace: string, rules: readonly PolicyRule[]): PolicyRule[];
-  /** What a container has logged; undefined: nothing is known of it. */
-  readonly logs?: (pod: Pod, container: string) => string | undefined;
+  /** The logs of containers that somebody really runs. */
+  readonly logs?: LogSources;
 }
 
 /** Tells open watches when it is time for a bookmark. */

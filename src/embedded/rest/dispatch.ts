@@ -29,7 +29,7 @@ const onObjects: Readonly<Record<string, Handler>> = {
 /** Answers a request for a resource or subresource that is served. Throws StatusError to refuse. */
 export function dispatch(context: RequestContext): ApiResponse {
   const response = handlerFor(context)(context);
-  return response.stream ? response : present(context, response);
+  return response.body === undefined ? response : present(context, response);
 }
 
 function handlerFor(context: RequestContext): Handler {

@@ -224,7 +224,7 @@ function parseFields(text: string | undefined): FieldSelector | undefined {
   }
 }
 
-function parseInteger(text: string | undefined): number | undefined {
+export function parseInteger(text: string | undefined): number | undefined {
   if (text === undefined || text === '') return undefined;
   if (!/^[+-]?\d+$/.test(text)) {
     throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
@@ -232,7 +232,7 @@ function parseInteger(text: string | undefined): number | undefined {
   return Number(text);
 }
 
-function parseBoolean(text: string | undefined): boolean | undefined {
+export function parseBoolean(text: string | undefined): boolean | undefined {
   if (text === undefined) return undefined;
   // The rule of the API server's conversion: everything but these is true.
   return !['', '0', 'false', 'False', 'FALSE', 'f', 'F'].includes(text);

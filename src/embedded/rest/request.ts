@@ -32,21 +32,26 @@ export interface ApiRequest {
   readonly onWire?: boolean;
 }
 
-/** An answer: an object, a text, or a watch. */
+/** An answer: an object, a text, a watch, or a text that goes on. */
 export interface ApiResponse {
   readonly status: number;
   readonly body?: unknown;
   readonly text?: string;
   readonly stream?: ServerWatch;
+  /** Lines that come as they are written; only for requests over a wire. */
+  readonly follow?: LineStream;
   readonly headers?: Readonly<Record<string, string>>;
   readonly warnings?: readonly string[];
 }
 
-/** A watch as the server holds it: iterated in process, or written line by line over HTTP. */
-export interface ServerWatch extends WatchStream {
-  /** Serialised lines, shared between watchers where possible; ends with the watch. */
+/** An answer that comes piece by piece, until its end or until it is closed. */
+export interface LineStream {
   lines(): AsyncIterable<Buffer>;
+  close(): void;
 }
+
+/** A watch as the server holds it: iterated in process, or written line by line over HTTP. Watchers share lines where possible. */
+export interface ServerWatch extends WatchStream, LineStream {}
 
 /** What a path asks for, as authorisation sees it. */
 export interface RequestInfo {

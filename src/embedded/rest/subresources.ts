@@ -4,6 +4,7 @@ import { deepClone } from '../../base/freeze.ts';
 import type { Namespace, Pod } from '../../kube/kinds.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { formatTime } from '../../kube/time.ts';
+import { handleLog } from '../logs/pod-log.ts';
 import { badRequest, conflict, StatusError } from '../status.ts';
 import { encode, type RequestContext } from './context.ts';
 import { handleEviction } from './eviction.ts';
@@ -131,25 +132,6 @@ function handleFinalize(context: RequestContext): ApiResponse {
   namespace.spec = { ...namespace.spec, finalizers: sent.spec?.finalizers ?? [] };
   if (options.dryRun) return { status: 200, body: namespace };
   return { status: 200, body: encode(context, commitUpdate(context, namespace as KubeObject)) };
-}
-
-/** Logs of pods that have none: fake containers say nothing. */
-function handleLog(context: RequestContext): ApiResponse {
-  const pod = requireObject(context) as Pod;
-  const asked = context.request.query['container'];
-  const names = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])].map(
-    (container) => container.name,
-  );
-  if (asked !== undefined && !names.includes(asked)) {
-    throw badRequest(`container ${asked} is not valid for pod ${pod.metadata.name}`);
-  }
-  if (asked === undefined && (pod.spec?.containers.length ?? 0) > 1) {
-    throw badRequest(
-      `a container name must be specified for pod ${pod.metadata.name}, choose one of: [${pod.spec!.containers.map((container) => container.name).join(' ')}]`,
-    );
-  }
-  if (!pod.spec?.nodeName) return { status: 200, text: '' };
-  return { status: 200, text: context.logs?.(pod, asked ?? names.at(-1)!) ?? '' };
 }
 
 /** What a container that does not run cannot do. */

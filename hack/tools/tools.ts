@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs we did not write, and test against: what they are, how they are built, where they are kept. They come by
 // name from the Go module proxy, are built once into a cache folder outside the repo and reused until their pins change.
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 
 /** One program of the cache. */
 interface Tool {
@@ -15,18 +16,25 @@ interface Tool {
   /** The package to build; `.` is the module itself. */
   readonly package: string;
   readonly ldflags?: string;
+  /** The package's tests as a program (`go test -c`). */
+  readonly tests?: boolean;
+  /** Only the nightly runs need it: not built with the others. */
+  readonly nightly?: boolean;
 }
 
-const kubernetesVersion = [
-  '-X k8s.io/component-base/version.gitVersion=v1.36.1',
-  '-X k8s.io/component-base/version.gitMajor=1',
-  '-X k8s.io/component-base/version.gitMinor=36',
-].join(' ');
-
-const kubernetes = (program: string): Tool => ({
-  module: 'hack/tools/kubernetes',
+const kubernetes = (program: string, module = 'hack/tools/kubernetes', version = 'v1.36.1'): Tool => ({
+  module,
   package: `k8s.io/kubernetes/cmd/${program}`,
-  ldflags: kubernetesVersion,
+  ldflags: [
+    `-X k8s.io/component-base/version.gitVersion=${version}`,
+    '-X k8s.io/component-base/version.gitMajor=1',
+    `-X k8s.io/component-base/version.gitMinor=${version.split('.')[1]}`,
+  ].join(' '),
+});
+
+const olderKubernetes = (program: string): Tool => ({
+  ...kubernetes(program, 'hack/tools/kubernetes-1.33', 'v1.33.13'),
+  nightly: true,
 });
 
 /** Every program the tests and benchmarks use, by the name of its binary. */
@@ -36,6 +44,19 @@ export const tools = {
   'kube-controller-manager': kubernetes('kube-controller-manager'),
   'kube-scheduler': kubernetes('kube-scheduler'),
   kubectl: kubernetes('kubectl'),
+  /** The fake kubelet of the nodes that the KWOK provider makes. */
+  kwok: { module: 'hack/tools/kwok', package: 'sigs.k8s.io/kwok/cmd/kwok' },
+  /** Upstream's own end-to-end suite. */
+  'upstream-suite': {
+    module: 'hack/tools/karpenter',
+    package: 'sigs.k8s.io/karpenter/test/suites/regression',
+    tests: true,
+  },
+  /** Upstream's controller with its KWOK provider: whom ours races. */
+  'upstream-controller': { module: 'hack/tools/karpenter', package: 'sigs.k8s.io/karpenter/kwok', nightly: true },
+  'kube-apiserver-1.33': olderKubernetes('kube-apiserver'),
+  'kube-controller-manager-1.33': olderKubernetes('kube-controller-manager'),
+  'kube-scheduler-1.33': olderKubernetes('kube-scheduler'),
   helm: {
     module: 'hack/tools/helm',
     package: 'helm.sh/helm/v3/cmd/helm',
@@ -57,7 +78,7 @@ export function toolsFolder(): string {
 
 /** Path of a program, built first when it is missing or its module changed. Fails with what to install. */
 export async function tool(name: ToolName): Promise<string> {
-  const { module, package: pkg, ldflags }: Tool = tools[name];
+  const { module, package: pkg, ldflags, tests }: Tool = tools[name];
   const folder = join(toolsFolder(), 'bin');
   const binary = join(folder, name);
   const stamp = `${binary}.stamp`;
@@ -67,10 +88,24 @@ export async function tool(name: ToolName): Promise<string> {
   const started = performance.now();
   console.error(`building ${name} (once; minutes on a new machine)`);
   const flags = ldflags ? ['-ldflags', ldflags] : [];
-  await run('go', ['build', '-trimpath', ...flags, '-o', binary, pkg], join(root, module));
+  await run(
+    'go',
+    [...(tests ? ['test', '-c'] : ['build']), '-trimpath', ...flags, '-o', binary, pkg],
+    join(root, module),
+  );
   writeFileSync(stamp, wanted);
   console.error(`built ${name} in ${Math.round((performance.now() - started) / 1000)} s`);
   return binary;
+}
+
+/** Folder of a Go module's sources as a tool pins it, for the manifests it brings: read there, never copied. */
+export async function sourcesOf(name: ToolName, module: string): Promise<string> {
+  const { module: wrapper }: Tool = tools[name];
+  // Answers from the module cache; fetches only what is not there.
+  const { stdout } = await promisify(execFile)('go', ['mod', 'download', '-json', module], {
+    cwd: join(root, wrapper),
+  });
+  return (JSON.parse(stdout) as { Dir: string }).Dir;
 }
 
 /** Changes whenever the module's pins, its own sources or the build's flags do. */
@@ -96,10 +131,11 @@ function run(command: string, args: readonly string[], cwd: string): Promise<voi
   });
 }
 
-// `node hack/tools/tools.ts [NAME…]` builds what is named, or everything.
+// `node hack/tools/tools.ts [NAME…]` builds what is named, or everything but what only the nights need.
 if (import.meta.main) {
   const names = process.argv.slice(2);
-  for (const name of names.length > 0 ? names : Object.keys(tools)) {
+  const usual = Object.entries<Tool>(tools).filter(([, { nightly }]) => !nightly);
+  for (const name of names.length > 0 ? names : usual.map(([name]) => name)) {
     if (!(name in tools)) {
       console.error(`${name} is no tool of ours; there are ${Object.keys(tools).join(', ')}`);
       process.exit(2);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A real Kubernetes control plane on loopback: etcd and kube-apiserver 1.36, and what else a test asks for.
+// A real Kubernetes control plane on loopback: etcd, kube-apiserver (1.36 unless asked otherwise) and what else a test
+// asks for.
 import { generateKeyPairSync } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Agent, request } from 'undici';
 import { tool } from '../../hack/tools/tools.ts';
+import { startKwok } from './kwok.ts';
 import { freePort, RunningProgram } from './processes.ts';
 
 const token = 'test-admin-token';
@@ -18,8 +20,22 @@ export interface ControlPlane {
   stop(): Promise<void>;
 }
 
-/** Starts etcd and the API server (about 5 s), and with `workloads` also the controller manager and the scheduler. */
-export async function startControlPlane(options: { workloads?: boolean } = {}): Promise<ControlPlane> {
+export interface ControlPlaneOptions {
+  /** Also the controller manager and the scheduler. */
+  readonly workloads?: boolean;
+  /** Also kwok, the kubelet of nodes that are not there, with its quick stages and upstream's own. */
+  readonly kwok?: boolean;
+  /** Another release than the usual one. */
+  readonly release?: '1.33';
+}
+
+type Component = 'kube-apiserver' | 'kube-controller-manager' | 'kube-scheduler';
+type Release = ControlPlaneOptions['release'];
+
+const component = (name: Component, release: Release): Promise<string> => tool(release ? `${name}-${release}` : name);
+
+/** Starts etcd and the API server (about 5 s), and what else is asked for. */
+export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
   const folder = mkdtempSync(join(tmpdir(), 'karpenter-real-'));
   const programs: RunningProgram[] = [];
   const stop = async (): Promise<void> => {
@@ -29,9 +45,10 @@ export async function startControlPlane(options: { workloads?: boolean } = {}): 
   };
   try {
     const etcd = await startEtcd(folder, programs);
-    const url = await startApiServer(folder, etcd, programs);
+    const url = await startApiServer(folder, etcd, programs, options.release);
     const kubeconfig = writeKubeconfig(folder, url);
-    if (options.workloads) await startWorkloads(folder, kubeconfig, programs);
+    if (options.workloads) await startWorkloads(folder, kubeconfig, programs, options.release);
+    if (options.kwok) programs.push(await startKwok(kubeconfig));
     return { url, kubeconfig, stop };
   } catch (error) {
     await stop();
@@ -58,7 +75,12 @@ async function startEtcd(folder: string, programs: RunningProgram[]): Promise<st
   return clientUrl;
 }
 
-async function startApiServer(folder: string, etcd: string, programs: RunningProgram[]): Promise<string> {
+async function startApiServer(
+  folder: string,
+  etcd: string,
+  programs: RunningProgram[],
+  release: Release,
+): Promise<string> {
   const port = await freePort();
   const url = `https://127.0.0.1:${port}`;
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
@@ -68,7 +90,7 @@ async function startApiServer(folder: string, etcd: string, programs: RunningPro
   writeFileSync(join(folder, 'tokens.csv'), `${token},admin,admin-uid,"system:masters"\n`);
   const certificates = join(folder, 'certificates');
   mkdirSync(certificates);
-  const server = new RunningProgram('kube-apiserver', await tool('kube-apiserver'), [
+  const server = new RunningProgram('kube-apiserver', await component('kube-apiserver', release), [
     `--etcd-servers=${etcd}`,
     `--secure-port=${port}`,
     '--bind-address=127.0.0.1',
@@ -94,13 +116,18 @@ async function startApiServer(folder: string, etcd: string, programs: RunningPro
   return url;
 }
 
-async function startWorkloads(folder: string, kubeconfig: string, programs: RunningProgram[]): Promise<void> {
+async function startWorkloads(
+  folder: string,
+  kubeconfig: string,
+  programs: RunningProgram[],
+  release: Release,
+): Promise<void> {
   // At their default rates these two, not the program under test, would be measured.
   const rates = ['--kube-api-qps=2000', '--kube-api-burst=4000', '--leader-elect=false', `--kubeconfig=${kubeconfig}`];
   for (const name of ['kube-controller-manager', 'kube-scheduler'] as const) {
     const port = await freePort();
     programs.push(
-      new RunningProgram(name, await tool(name), [
+      new RunningProgram(name, await component(name, release), [
         ...rates,
         `--secure-port=${port}`,
         '--bind-address=127.0.0.1',

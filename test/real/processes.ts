@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Child processes of the tests: started with their output kept for the moment they fail, always ended.
 import { type ChildProcess, spawn } from 'node:child_process';
+import { createWriteStream } from 'node:fs';
 import { createServer } from 'node:net';
 
-/** A running program and the end of what it printed. */
+/** A running program and the end of what it printed; with `log`, all of it in that file. */
 export class RunningProgram {
   readonly #name: string;
   readonly #child: ChildProcess;
@@ -16,13 +17,15 @@ export class RunningProgram {
     name: string,
     path: string,
     args: readonly string[],
-    options: { env?: NodeJS.ProcessEnv; cwd?: string; group?: boolean } = {},
+    options: { env?: NodeJS.ProcessEnv; cwd?: string; group?: boolean; log?: string } = {},
   ) {
     this.#name = name;
-    const { group = false, ...rest } = options;
+    const { group = false, log, ...rest } = options;
     this.#group = group;
     this.#child = spawn(path, args, { ...rest, detached: group, stdio: ['ignore', 'pipe', 'pipe'] });
+    const file = log ? createWriteStream(log) : undefined;
     for (const stream of [this.#child.stdout, this.#child.stderr]) {
+      if (file) stream?.pipe(file);
       stream?.setEncoding('utf8').on('data', (text: string) => {
         this.#output = (this.#output + text).slice(-200_000);
       });
@@ -33,6 +36,15 @@ export class RunningProgram {
     });
     // Looked at in `until` and `stop`; an early failure must not count as unhandled.
     this.#exited.catch(() => undefined);
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  /** Resolves with its exit code once it has ended by itself. */
+  get ended(): Promise<number | null> {
+    return this.#exited;
   }
 
   get output(): string {

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a race sees of its cluster, and what it counts: pods, nodes, their price, evictions, node-hours. The same eyes
+// for both controllers.
+import { labels } from '../../src/api/labels.ts';
+import { RealClock } from '../../src/base/clock.ts';
+import { KubeClient } from '../../src/kube/client.ts';
+import { machineIo } from '../../src/kube/credential-io.ts';
+import { HttpTransport } from '../../src/kube/http-transport.ts';
+import { Informer } from '../../src/kube/informer.ts';
+import { kinds, type Node, type Pod } from '../../src/kube/kinds.ts';
+import { findConnection } from '../../src/kube/kubeconfig.ts';
+import { defaultInstanceTypes } from '../../src/providers/kwok/instance-types.ts';
+import { apply } from '../../test/real/kubectl.ts';
+
+const prices = new Map(
+  defaultInstanceTypes().flatMap(({ name, offerings }) =>
+    offerings.map(({ requirements, price }): [string, number] => {
+      const value = (key: string) => requirements.find((requirement) => requirement.key === key)?.values?.[0];
+      return [`${name}/${value(labels.capacityType)}/${value(labels.zone)}`, price];
+    }),
+  ),
+);
+
+export class RaceWorld {
+  readonly #kubeconfig: string;
+  readonly #client: KubeClient;
+  readonly #pods: Informer<Pod>;
+  readonly #nodes: Informer<Node>;
+  readonly #stop = new AbortController();
+  #evictions = 0;
+
+  constructor(kubeconfig: string) {
+    this.#kubeconfig = kubeconfig;
+    const io = machineIo({}, false);
+    const connection = findConnection({ path: kubeconfig, env: {}, homeDirectory: '/', io, clock: new RealClock() });
+    this.#client = new KubeClient({ transport: new HttpTransport({ ...connection, userAgent: 'karpenter-race' }) });
+    this.#pods = new Informer({ client: this.#client, type: kinds.Pod, namespace: 'default' });
+    this.#nodes = new Informer({ client: this.#client, type: kinds.Node });
+    this.#pods.addHandler({
+      updated: (pod, old) => {
+        if (isEvicted(pod) && !isEvicted(old)) this.#evictions++;
+      },
+    });
+  }
+
+  async start(): Promise<void> {
+    for (const informer of [this.#pods, this.#nodes]) informer.start(this.#stop.signal);
+    await Promise.all([this.#pods.waitForSync(), this.#nodes.waitForSync()]);
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await Promise.all([this.#pods.stopped(), this.#nodes.stopped()]);
+    await this.#client.close();
+  }
+
+  apply(objects: readonly object[]): Promise<void> {
+    return apply(this.#kubeconfig, objects);
+  }
+
+  get pods(): number {
+    return this.#pods.size;
+  }
+
+  get readyPods(): number {
+    return this.#pods.list().filter((pod) => hasCondition(pod, 'Ready')).length;
+  }
+
+  get nodes(): number {
+    return this.#nodes.size;
+  }
+
+  /** Of all nodes together, in dollars an hour. Throws for a node that no offering explains. */
+  get price(): number {
+    return this.#nodes.list().reduce((sum, node) => sum + priceOf(node), 0);
+  }
+
+  /** Pods that the eviction API removed so far. */
+  get evictions(): number {
+    return this.#evictions;
+  }
+}
+
+const hasCondition = (pod: Pod, type: string): boolean =>
+  pod.status?.conditions?.some((condition) => condition.type === type && condition.status === 'True') ?? false;
+
+const isEvicted = (pod: Pod): boolean => hasCondition(pod, 'DisruptionTarget');
+
+function priceOf(node: Node): number {
+  const value = (key: string): string | undefined => node.metadata.labels?.[key];
+  const offering = `${value(labels.instanceType)}/${value(labels.capacityType)}/${value(labels.zone)}`;
+  const price = prices.get(offering);
+  if (price === undefined)
+    throw new Error(`node ${node.metadata.name} is of an offering that nobody sells: ${offering}`);
+  return price;
+}

@@ -1,0 +1,10 @@
+//go:build tools
+
+// Package tools names the programs that hack/tools/tools.ts builds from this module.
+package tools
+
+import (
+	_ "k8s.io/kubernetes/cmd/kube-apiserver"
+	_ "k8s.io/kubernetes/cmd/kube-controller-manager"
+	_ "k8s.io/kubernetes/cmd/kube-scheduler"
+)

@@ -108,6 +108,6 @@ export class LogBuffer implements LogSource {
   }
 
   #tell(): void {
-    for (const listener of [...this.#listeners]) listener();
+    for (const listener of this.#listeners) listener();
   }
 }

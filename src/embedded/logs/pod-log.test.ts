@@ -164,10 +164,10 @@ test('follows no further than it may, and says so by its end', async () => {
 test('lets go of a reader that goes, and of all of them when the server ends', async () => {
   const { server, log } = await world();
   let listeners = 0;
-  const { onChange } = log;
+  const onChange = log.onChange.bind(log);
   log.onChange = (listener) => {
     listeners++;
-    const undo = onChange.call(log, listener);
+    const undo = onChange(listener);
     return () => {
       listeners--;
       undo();

@@ -18,7 +18,7 @@ export function handleLog(context: RequestContext): ApiResponse {
   const options = parseLogOptions(request.query, info.name, context.clock.now());
   const pod = requireObject(context) as Pod;
   const container = containerOf(pod, request.query['container']);
-  if (!pod.spec?.nodeName) return { status: 204, text: '' };
+  if (!pod.spec.nodeName) return { status: 204, text: '' };
   const problem = containerProblem(pod, container, options.previous);
   if (problem !== undefined) throw badRequest(problem);
   const source = context.logs?.(pod, container);
@@ -31,7 +31,7 @@ export function handleLog(context: RequestContext): ApiResponse {
 
 /** The container that is meant. Throws in the API server's words when there is none, or more than one. */
 function containerOf(pod: Pod, asked: string | undefined): string {
-  const { containers = [], initContainers = [], ephemeralContainers = [] } = pod.spec ?? {};
+  const { containers, initContainers = [], ephemeralContainers = [] } = pod.spec;
   const names = [...initContainers, ...containers, ...ephemeralContainers].map(({ name }) => name);
   if (asked) {
     if (names.includes(asked)) return asked;

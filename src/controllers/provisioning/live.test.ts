@@ -2,6 +2,7 @@
 // The whole way from a Deployment to running pods, on a cluster with scheduler, kubelets and workload controllers.
 import { describe, expect, test } from 'vitest';
 import { type Deployment, kinds } from '../../kube/kinds.ts';
+import { coreSettings, defaultSettings } from '../../runtime/settings.ts';
 import { registerControllers } from '../index.ts';
 import { type TestWorld, type TestWorldOptions, testWorld } from '../testing/world.ts';
 
@@ -66,6 +67,23 @@ describe('a deployment', () => {
     await expectNoLeaks(world);
     await world.close();
   });
+});
+
+test('kinds that an older cluster lacks block nothing', async () => {
+  const { featureGates } = defaultSettings(coreSettings);
+  const world = await testWorld({
+    live: true,
+    settings: { ignoreDraRequests: false, featureGates: { ...featureGates, CapacityBuffer: true } },
+  });
+  const absent = { status: 404, reason: 'NotFound' };
+  const groups = ['/apis/resource.k8s.io/', '/apis/autoscaling.x-k8s.io/', '/nodeoverlays'];
+  for (const group of groups) world.doors.workload.fail(`GET ${group}`, absent, Number.POSITIVE_INFINITY);
+  registerControllers(world.manager, world);
+  await world.pool();
+  await world.apply(deployment(1, '3'));
+  await untilReady(world, 1);
+  await expectNoLeaks(world);
+  await world.close();
 });
 
 describe('killed at any write', () => {

@@ -8,11 +8,13 @@ import { ClusterState } from '../state/cluster-state.ts';
 import { stateObserver } from '../state/observer.ts';
 import { disruptionControllers } from './disruption/index.ts';
 import { metricsControllers } from './metrics/index.ts';
+import { nodeHealthController } from './node/health/controller.ts';
 import { nodeHydrationController } from './node/hydration/controller.ts';
 import { terminationControllers } from './node/termination/index.ts';
 import { ControllerContext, type ControllerContextOptions, nodeClaimControllers } from './nodeclaim/index.ts';
 import { nodePoolControllers } from './nodepool/index.ts';
 import { registerProvisioning } from './provisioning/controller.ts';
+import { StaticNodes, staticControllers } from './static/index.ts';
 import { statusControllers } from './status/index.ts';
 
 export interface ControllersOptions extends Omit<ControllerContextOptions, 'state' | 'settings'> {
@@ -32,12 +34,15 @@ export function registerControllers(
   const state = new ClusterState({ clusters, registry, clock, log, batchMaxDurationMs: settings.batchMaxDuration });
   const context = new ControllerContext({ ...options, state });
   registerProvisioning(manager, { ...options, state });
+  const staticNodes = settings.featureGates.StaticCapacity ? new StaticNodes(context) : undefined;
   const controllers = [
     ...nodeClaimControllers(context),
     ...nodePoolControllers(context),
     nodeHydrationController(context),
     ...terminationControllers(context),
-    ...disruptionControllers(context, { random }),
+    ...disruptionControllers(context, { random, settings, ...(staticNodes ? { staticNodes } : {}) }),
+    ...(staticNodes ? staticControllers(context, staticNodes) : []),
+    ...(settings.featureGates.NodeRepair ? [nodeHealthController(context)] : []),
   ];
   for (const controller of controllers) manager.add(controller);
   manager.add(stateObserver({ state, clock, log, metrics }));

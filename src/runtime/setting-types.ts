@@ -20,6 +20,8 @@ export interface Setting<V = unknown> {
   readonly env: string;
   readonly default: V;
   readonly help: string;
+  /** The chart's values that give it, ours first; the others are names that other charts have. None: not in the chart. */
+  readonly chart?: readonly [string, ...string[]];
   /** For the reference: `int`, `bool`, `duration`, … */
   readonly type: string;
   /** A JSON schema of the value, for the chart's values.schema.json. */
@@ -39,6 +41,7 @@ export interface Setting<V = unknown> {
 interface Common<V> {
   readonly flag?: string;
   readonly env: string;
+  readonly chart?: readonly [string, ...string[]];
   readonly default: V;
   readonly help: string;
   readonly adjust?: (value: V) => V;
@@ -70,6 +73,25 @@ export function int(setting: Common<number> & { readonly min?: number; readonly 
     check(value) {
       if (value >= min && value <= max) return undefined;
       if (setting.min === undefined) return `must be at most ${max}`;
+      return setting.max === undefined ? `must be at least ${min}` : `must be from ${min} to ${max}`;
+    },
+    format,
+  };
+}
+
+/** A number of at least `min`, with or without a fraction. */
+export function decimal(setting: Common<number> & { readonly min: number; readonly max?: number }): Setting<number> {
+  const { min, max = Number.MAX_VALUE, ...common } = setting;
+  return {
+    ...common,
+    type: 'number',
+    schema: { type: 'number', minimum: min, ...(setting.max === undefined ? {} : { maximum: max }) },
+    parse(value) {
+      if (!/^[+-]?(\d+\.?\d*|\.\d+)$/.test(value)) throw new SettingError('must be a number');
+      return Number(value);
+    },
+    check(value) {
+      if (value >= min && value <= max) return undefined;
       return setting.max === undefined ? `must be at least ${min}` : `must be from ${min} to ${max}`;
     },
     format,
@@ -135,18 +157,30 @@ export function oneOf<const W extends string>(setting: Common<W> & { readonly va
   };
 }
 
-/** Words with commas between. */
-export function list(setting: Common<readonly string[]>): Setting<readonly string[]> {
+/** Words with commas between: at least one of any, or any number of `values`. */
+export function list(
+  setting: Common<readonly string[]> & { readonly values?: readonly string[] },
+): Setting<readonly string[]> {
+  const { values, ...common } = setting;
+  const unknown = (value: readonly string[]): readonly string[] => value.filter((word) => !values?.includes(word));
   return {
-    ...setting,
+    ...common,
     type: 'comma-separated list',
-    schema: { type: 'string' },
+    schema: {
+      type: 'array',
+      items: { type: 'string', ...(values ? { enum: [...values] } : { minLength: 1 }) },
+      ...(values ? { uniqueItems: true } : { minItems: 1 }),
+    },
     parse: (value) =>
       value
         .split(',')
         .map((word) => word.trim())
         .filter(Boolean),
-    check: (value) => (value.length === 0 ? 'must name at least one' : undefined),
+    check: (value) => {
+      if (!values) return value.length === 0 ? 'must name at least one' : undefined;
+      const wrong = unknown(value);
+      return wrong.length === 0 ? undefined : `must name none but ${values.join(', ')}; not ${wrong.join(', ')}`;
+    },
     format: (value) => value.join(','),
   };
 }
@@ -161,7 +195,11 @@ export function gates<G extends Readonly<Record<string, boolean>>>(setting: Comm
     ...setting,
     type: 'list of name=bool',
     strict: true,
-    schema: { type: 'string' },
+    schema: {
+      type: 'object',
+      properties: Object.fromEntries(Object.keys(setting.default).map((name) => [name, { type: 'boolean' }])),
+      additionalProperties: false,
+    },
     parse(value, _from, warn) {
       const parsed: Record<string, boolean> = { ...setting.default };
       for (const pair of value.split(',').map((word) => word.trim())) {
@@ -191,7 +229,7 @@ export function document<V>(
     default: empty,
     type: 'YAML or JSON document',
     strict: true,
-    schema: { type: 'string' },
+    schema: { type: ['object', 'string'] },
     parse: (value) => (value.trim() === '' ? empty : read(value)),
     check: accept,
     format: (value) => (value === empty ? '' : JSON.stringify(value)),

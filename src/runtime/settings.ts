@@ -4,7 +4,7 @@
 import { messageOf } from '../base/errors.ts';
 import { compareStrings } from '../base/order.ts';
 import { emptySchedulerConfig, readSchedulerConfig } from './scheduler-config.ts';
-import { bool, document, duration, gates, int, list, oneOf, type Setting, text } from './setting-types.ts';
+import { bool, decimal, document, duration, gates, int, list, oneOf, type Setting, text } from './setting-types.ts';
 
 /** Settings by the name the program uses. */
 // oxlint-disable-next-line typescript/no-explicit-any -- each entry has a value type of its own
@@ -26,6 +26,7 @@ export const coreSettings = {
   metricsPort: int({
     flag: 'metrics-port',
     env: 'METRICS_PORT',
+    chart: ['controller.metrics.port', 'metricsPort.port'],
     default: 8080,
     min: 0,
     max: 65535,
@@ -34,6 +35,7 @@ export const coreSettings = {
   healthProbePort: int({
     flag: 'health-probe-port',
     env: 'HEALTH_PROBE_PORT',
+    chart: ['controller.healthProbe.port', 'healthProbePort.port'],
     default: 8081,
     min: 0,
     max: 65535,
@@ -42,6 +44,7 @@ export const coreSettings = {
   kubeClientQps: int({
     flag: 'kube-client-qps',
     env: 'KUBE_CLIENT_QPS',
+    chart: ['settings.kubeClientQps'],
     default: 200,
     min: 1,
     help: 'Requests a second to each API server, on average.',
@@ -49,6 +52,7 @@ export const coreSettings = {
   kubeClientBurst: int({
     flag: 'kube-client-burst',
     env: 'KUBE_CLIENT_BURST',
+    chart: ['settings.kubeClientBurst'],
     default: 300,
     min: 1,
     help: 'Requests to each API server that may go out at once after a quiet time.',
@@ -56,12 +60,14 @@ export const coreSettings = {
   enableProfiling: bool({
     flag: 'enable-profiling',
     env: 'ENABLE_PROFILING',
+    chart: ['settings.enableProfiling'],
     default: false,
     help: 'Serve CPU profiles and heap snapshots below /debug on the metrics port.',
   }),
   disableControllerWarmup: bool({
     flag: 'disable-controller-warmup',
     env: 'DISABLE_CONTROLLER_WARMUP',
+    chart: ['settings.disableControllerWarmup'],
     default: true,
     help: 'Fill caches only once the lease is held. With false a standby replica keeps them filled and takes over sooner.',
   }),
@@ -74,12 +80,14 @@ export const coreSettings = {
   disableClusterStateObservability: bool({
     flag: 'disable-cluster-state-observability',
     env: 'DISABLE_CLUSTER_STATE_OBSERVABILITY',
+    chart: ['settings.disableClusterStateObservability'],
     default: false,
     help: 'Leave out the metrics and events about pods, nodes and NodePools.',
   }),
   leaderElectionName: text({
     flag: 'leader-election-name',
     env: 'LEADER_ELECTION_NAME',
+    chart: ['settings.leaderElectionName'],
     default: 'karpenter-leader-election',
     help: 'Name of the Lease.',
   }),
@@ -110,6 +118,7 @@ export const coreSettings = {
   logLevel: oneOf({
     flag: 'log-level',
     env: 'LOG_LEVEL',
+    chart: ['logLevel'],
     default: 'info',
     values: ['', 'debug', 'info', 'error'],
     help: 'The least urgent lines that are written. Empty means info.',
@@ -117,30 +126,35 @@ export const coreSettings = {
   logOutputPaths: list({
     flag: 'log-output-paths',
     env: 'LOG_OUTPUT_PATHS',
+    chart: ['logOutputPaths'],
     default: ['stdout'],
     help: 'Where the log goes: stdout, stderr or files.',
   }),
   logErrorOutputPaths: list({
     flag: 'log-error-output-paths',
     env: 'LOG_ERROR_OUTPUT_PATHS',
+    chart: ['logErrorOutputPaths'],
     default: ['stderr'],
     help: 'Where failures of the logger itself go.',
   }),
   batchMaxDuration: duration({
     flag: 'batch-max-duration',
     env: 'BATCH_MAX_DURATION',
+    chart: ['settings.batchMaxDuration', 'env.batchMaxDuration'],
     default: '10s',
     help: 'The longest time pending pods are collected before they are scheduled together. More time gives fewer, larger nodes.',
   }),
   batchIdleDuration: duration({
     flag: 'batch-idle-duration',
     env: 'BATCH_IDLE_DURATION',
+    chart: ['settings.batchIdleDuration', 'env.batchIdleDuration'],
     default: '1s',
     help: 'How long no new pod may come before collecting ends early.',
   }),
   preferencePolicy: oneOf({
     flag: 'preference-policy',
     env: 'PREFERENCE_POLICY',
+    chart: ['settings.preferencePolicy', 'env.preferencePolicy'],
     default: 'Respect',
     values: ['Respect', 'Ignore'],
     help: 'Whether preferred affinities and ScheduleAnyway spread constraints are tried before they are dropped.',
@@ -148,6 +162,7 @@ export const coreSettings = {
   minValuesPolicy: oneOf({
     flag: 'min-values-policy',
     env: 'MIN_VALUES_POLICY',
+    chart: ['settings.minValuesPolicy'],
     default: 'Strict',
     values: ['Strict', 'BestEffort'],
     help: 'Whether minValues of a requirement may be given up when nothing satisfies them.',
@@ -155,12 +170,31 @@ export const coreSettings = {
   ignoreDraRequests: bool({
     flag: 'ignore-dra-requests',
     env: 'IGNORE_DRA_REQUESTS',
+    chart: ['settings.ignoreDRARequests'],
     default: true,
     help: 'Schedule pods as if they claimed no devices. With false, devices are allocated in scheduling.',
+  }),
+  consolidationSavingsThreshold: decimal({
+    flag: 'consolidation-savings-threshold',
+    env: 'CONSOLIDATION_SAVINGS_THRESHOLD',
+    chart: ['settings.consolidationSavingsThreshold'],
+    default: 0,
+    min: 0,
+    max: 100,
+    help: 'How many percent of the price of the nodes that go a consolidation must save at least. 0: any saving counts, as upstream has it.',
+  }),
+  podMovePrice: decimal({
+    flag: 'pod-move-price',
+    env: 'POD_MOVE_PRICE',
+    chart: ['settings.podMovePrice'],
+    default: 0,
+    min: 0,
+    help: 'How much a consolidation must save by the hour for each pod it moves. 0: moving is free, as upstream has it.',
   }),
   featureGates: gates({
     flag: 'feature-gates',
     env: 'FEATURE_GATES',
+    chart: ['settings.featureGates'],
     default: {
       NodeRepair: false,
       ReservedCapacity: true,
@@ -174,6 +208,7 @@ export const coreSettings = {
   schedulerConfig: document({
     flag: 'scheduler-config',
     env: 'SCHEDULER_CONFIG',
+    chart: ['settings.schedulerConfig'],
     empty: emptySchedulerConfig,
     read: readSchedulerConfig,
     help: 'Scheduling defaults: podTopologySpread.defaultConstraints for pods that name none.',
@@ -338,15 +373,23 @@ export function renderSettingsReference(
     '`--flag=true` or `--flag=false`. Durations are written as in Go: `10s`, `1m30s`, `500ms`. A flag that cannot be read',
     'stops the program with exit code 2, and all problems are named at once. A variable that cannot be read is warned about',
     'and the default counts, except for feature gates and documents; a value that is read but not allowed stops the program',
-    'wherever it comes from.',
+    'wherever it comes from. In the [chart](chart.md) most of them have a value of their own; the others go into',
+    '`controller.env`.',
   ];
   for (const { title, table } of groups) {
-    lines.push('', `## ${title}`, '', '| Flag | Environment | Type | Default | Meaning |', '|---|---|---|---|---|');
+    lines.push(
+      '',
+      `## ${title}`,
+      '',
+      '| Flag | Environment | Chart value | Type | Default | Meaning |',
+      '|---|---|---|---|---|---|',
+    );
     for (const setting of Object.values(table)) {
       const shown = setting.format(setting.default);
       const cells = [
         setting.flag === undefined ? '–' : `\`--${setting.flag}\``,
         `\`${setting.env}\``,
+        setting.chart === undefined ? '–' : `\`${setting.chart[0]}\``,
         setting.type,
         shown === ''
           ? '–'

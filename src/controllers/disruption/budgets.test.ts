@@ -44,9 +44,9 @@ describe('the budgets of a pool', () => {
 
   test('that allow nothing are told, and shown', async () => {
     expect(await goneOf(2, [{ nodes: '0' }])).toBe(0);
-    expect(await world.events('DisruptionBlocked')).toEqual([
+    expect(await world.events('DisruptionBlocked')).toContain(
       'DisruptionBlocked NodePool/default: No allowed disruptions for disruption reason Empty due to blocking budget',
-    ]);
+    );
     expect(await gauge('allowed_disruptions')).toBe(0);
   });
 

@@ -5,9 +5,9 @@ import { allowedDisruptions } from '../../api/budgets.ts';
 import { hasTrueConditions, nodeClaimConditions } from '../../api/conditions.ts';
 import type { DisruptionReason, NodePool } from '../../api/node-pool.ts';
 import type { Node } from '../../kube/kinds.ts';
-import type { ClusterState } from '../../state/cluster-state.ts';
 import type { StateNode } from '../../state/state-node.ts';
 import { isInWindow } from './cron-window.ts';
+import type { Machines } from './snapshot.ts';
 
 /** The budgets of one pool for one reason, at one moment. */
 export interface PoolBudget {
@@ -21,19 +21,19 @@ export interface PoolBudget {
 }
 
 export interface BudgetOptions {
-  readonly state: ClusterState;
+  readonly machines: Machines;
   readonly pools: Iterable<NodePool>;
   readonly reason: DisruptionReason;
   readonly now: number;
 }
 
 /** The budgets of pools for a reason. */
-export function poolBudgets({ state, pools, reason, now }: BudgetOptions): PoolBudget[] {
+export function poolBudgets({ machines, pools, reason, now }: BudgetOptions): PoolBudget[] {
   const budgets: PoolBudget[] = [];
   for (const pool of pools) {
     let nodes = 0;
     let disrupting = 0;
-    for (const machine of state.nodesOfPool(pool.metadata.name ?? '')) {
+    for (const machine of machines.nodesOfPool(pool.metadata.name ?? '')) {
       if (!isInService(machine)) continue;
       nodes++;
       if (machine.markedForDeletion || !isReady(machine.node)) disrupting++;

@@ -20,7 +20,7 @@ afterEach(() => world.close());
 async function find(options: Partial<CandidateOptions> = {}) {
   const { state, registry, clock, signal } = world;
   return findCandidates({
-    state,
+    machines: state,
     catalog: await readPoolCatalog(registry, state.sources.nodePools.list(), signal),
     pdbs: new PdbLimits(state.sources.podDisruptionBudgets.list()),
     now: clock.now(),

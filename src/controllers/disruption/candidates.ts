@@ -6,11 +6,11 @@ import type { NodePool } from '../../api/node-pool.ts';
 import type { InstanceType } from '../../cloud/provider.ts';
 import type { Node, Pod } from '../../kube/kinds.ts';
 import { keyOf } from '../../kube/object.ts';
-import type { ClusterState } from '../../state/cluster-state.ts';
 import type { PdbLimits } from '../../state/pdb-limits.ts';
 import { evictionCost, isDisruptable, isReschedulable } from '../../state/pod-predicates.ts';
 import type { PoolCatalog } from '../../state/pool-catalog.ts';
 import type { StateNode } from '../../state/state-node.ts';
+import type { Machines } from './snapshot.ts';
 
 /**
  * `graceful` disruption never goes against what protects pods. `eventual` disruption begins in spite of it where the
@@ -41,7 +41,7 @@ export interface BlockedMachine {
 }
 
 export interface CandidateOptions {
-  readonly state: ClusterState;
+  readonly machines: Machines;
   readonly catalog: PoolCatalog;
   readonly pdbs: PdbLimits;
   readonly now: number;
@@ -68,12 +68,12 @@ export function findCandidates(options: CandidateOptions): {
   readonly candidates: Candidate[];
   readonly blocked: BlockedMachine[];
 } {
-  const { state, catalog, isQueued } = options;
+  const { machines, catalog, isQueued } = options;
   const pools = new Map(catalog.pools.map((pool) => [pool.metadata.name ?? '', pool]));
   const types = new TypesByName(catalog);
   const candidates: Candidate[] = [];
   const blocked: BlockedMachine[] = [];
-  for (const machine of state.nodes()) {
+  for (const machine of machines.nodes()) {
     if (!machine.nodeClaim || isQueued(machine.key)) continue;
     const found = candidateOf(machine, pools, types, options);
     if (typeof found === 'string') blocked.push({ machine, why: found });

@@ -36,7 +36,6 @@ function method(name: string, of: string | undefined): Method & { asked: number 
       this.asked++;
       return of === undefined ? [] : [{ candidates: view.candidates, replacements: [], destinations: [] }];
     },
-    validate: (proposal) => proposal,
   };
 }
 

@@ -10,18 +10,18 @@ import { keyOf } from '../../kube/object.ts';
 import { type Controller, type ReconcileContext, type Result, singleton } from '../../runtime/controller.ts';
 import { ChangeMonitor, type Logger, objectField } from '../../runtime/logging.ts';
 import { type GaugeSample, GaugeStore } from '../../runtime/metrics.ts';
-import { PdbLimits } from '../../state/pdb-limits.ts';
 import { type PoolCatalog, readPoolCatalog } from '../../state/pool-catalog.ts';
 import type { ControllerContext } from '../nodeclaim/context.ts';
 import { protectionEvents } from '../pod-protection.ts';
-import { BudgetLedger, type PoolBudget, poolBudgets } from './budgets.ts';
-import { type Candidate, findCandidates } from './candidates.ts';
+import type { PoolBudget } from './budgets.ts';
 import { isInWindow } from './cron-window.ts';
-import { poolBlocked, tellBlocked, tellUnconsolidatable } from './events.ts';
+import { poolBlocked, tellBlocked, tellRejected, tellUnconsolidatable } from './events.ts';
 import { DisruptionMarks } from './marks.ts';
 import type { Method, MethodView, Proposal } from './method.ts';
 import { disruptionMetrics } from './metrics.ts';
+import { type Evaluation, Pass } from './plan.ts';
 import { type DisruptionQueue, snakeCase } from './queue.ts';
+import { type DisruptionSettings, liveSnapshot } from './snapshot.ts';
 
 const pollMs = 10_000;
 const unsyncedRetryMs = 1000;
@@ -35,12 +35,15 @@ export interface DisruptionOptions {
   readonly methods: readonly Method[];
   /** For the ids of commands. */
   readonly random: Random;
+  readonly settings: DisruptionSettings;
 }
 
 /** Proposals that must hold for a while before they are carried out. */
 interface Waiting {
   readonly method: Method;
   readonly proposals: readonly Proposal[];
+  /** Keys of all machines it could have chosen. */
+  readonly eligible: ReadonlySet<string>;
   /** Monotonic. */
   readonly dueAt: number;
 }
@@ -55,7 +58,9 @@ export class Disruption {
   readonly #invalidBudgets: ChangeMonitor;
   /** When each method was last asked. Monotonic. */
   readonly #lastRuns = new Map<string, number>();
-  #waiting: Waiting | undefined;
+  readonly #waiting = new Map<Method, Waiting>();
+  /** What methods that found nothing had looked at. */
+  readonly #resting = new Map<Method, string>();
 
   constructor(options: DisruptionOptions) {
     const { context } = options;
@@ -76,65 +81,67 @@ export class Disruption {
     this.#tellProtection();
     await this.#takeBackLostCommands(signal, log);
     const catalog = await this.#readCatalog(signal, log);
+    // From here until a command begins nothing is awaited: all methods look at one state of the cluster.
+    const pass = new Pass(
+      liveSnapshot({
+        state,
+        registry: this.#clouds,
+        catalog,
+        settings: this.#options.settings,
+        now: clock.now(),
+        isQueued: (key) => this.#options.queue.has(key),
+      }),
+    );
     for (const method of this.#options.methods) {
       this.#lastRuns.set(method.name, clock.monotonic());
-      if (await this.#disrupt(method, catalog, signal, log)) return { requeueAfterMs: 0 };
+      if (await this.#disrupt(method, pass, signal, log)) return { requeueAfterMs: 0 };
     }
-    const dueInMs = this.#waiting ? this.#waiting.dueAt - clock.monotonic() : pollMs;
-    return { requeueAfterMs: Math.min(pollMs, Math.max(0, dueInMs)) };
+    const dueInMs = [...this.#waiting.values()].map(({ dueAt }) => dueAt - clock.monotonic());
+    return { requeueAfterMs: Math.max(0, Math.min(pollMs, ...dueInMs)) };
   }
 
   /** Asks one method, or looks again at what it proposed before. Gives whether a command began. */
-  async #disrupt(method: Method, catalog: PoolCatalog, signal: AbortSignal, log: Logger): Promise<boolean> {
+  async #disrupt(method: Method, pass: Pass, signal: AbortSignal, log: Logger): Promise<boolean> {
     const { clock, metrics } = this.#context;
-    const waiting = this.#waiting;
-    if (waiting && (waiting.method === method ? clock.monotonic() < waiting.dueAt : method.validateAfterMs > 0)) {
-      // Proposals that must wait do so one after the other: each counts on a world that the others leave alone.
-      return false;
-    }
+    const waiting = this.#waiting.get(method);
+    if (waiting && clock.monotonic() < waiting.dueAt) return false;
     const started = clock.monotonic();
-    const view = this.#viewFor(method, catalog, signal);
-    const proposals =
-      waiting?.method === method ? await this.#validate(waiting, view, log) : await this.#propose(method, view);
+    const not = this.#waitingMachines(method);
+    const evaluation = pass.evaluate(method, { ...(waiting ? { only: waiting.eligible } : {}), not });
+    const proposals = waiting ? this.#validate(waiting, evaluation, log) : this.#propose(method, evaluation);
+    this.#tell(method, evaluation, waiting !== undefined);
     const reason = method.reason.toLowerCase();
     metrics
       .histogram(disruptionMetrics.evaluationDuration)
       .observe({ reason, consolidation_type: method.consolidationType }, (clock.monotonic() - started) / 1000);
-    return this.#start(method, proposals, catalog, signal, log);
+    return this.#start(method, proposals, pass.snapshot.catalog, signal, log);
   }
 
-  /** What the method may choose from, and what users should know about the rest. */
-  #viewFor(method: Method, catalog: PoolCatalog, signal: AbortSignal): MethodView {
-    const { state, clock, clusters, metrics } = this.#context;
-    const now = clock.now();
-    const { candidates, blocked } = findCandidates({
-      state,
-      catalog,
-      pdbs: new PdbLimits(state.sources.podDisruptionBudgets.list()),
-      now,
-      disruptionClass: method.disruptionClass,
-      isQueued: (key) => this.#options.queue.has(key),
-    });
+  /** Machines that other methods have chosen and wait for. */
+  #waitingMachines(method: Method): Set<string> {
+    const keys = new Set<string>();
+    for (const [other, { proposals }] of this.#waiting) {
+      if (other === method) continue;
+      for (const { candidates } of proposals) for (const { machine } of candidates) keys.add(machine.key);
+    }
+    return keys;
+  }
+
+  /** What users and the metrics should know about machines that stay. */
+  #tell(method: Method, { view, blocked, rejections, budgets }: Evaluation, isSecondLook: boolean): void {
+    const { clusters, metrics } = this.#context;
     for (const { machine, why } of blocked) tellBlocked(clusters, machine, why);
-    const concerned = candidates.filter((candidate) => this.#concerns(method, candidate));
-    metrics.gauge(disruptionMetrics.eligibleNodes).set({ reason: method.reason.toLowerCase() }, concerned.length);
-    return { candidates: concerned, budgets: this.#budgetsFor(method.reason, now), catalog, signal };
-  }
-
-  #concerns(method: Method, candidate: Candidate): boolean {
-    const concern = method.concerns(candidate);
-    if (typeof concern === 'boolean') return concern;
-    tellUnconsolidatable(this.#context.clusters, candidate.machine, concern.unconsolidatable);
-    return false;
-  }
-
-  #budgetsFor(reason: DisruptionReason, now: number): BudgetLedger {
-    const { state, clusters } = this.#context;
-    const budgets = poolBudgets({ state, pools: this.#pools(), reason, now });
-    this.#showBudgets(budgets, reason);
+    for (const { machine, kind, why } of rejections) {
+      if (kind === 'blocked') tellBlocked(clusters, machine, why);
+      else tellUnconsolidatable(clusters, machine, why);
+    }
+    if (!isSecondLook)
+      metrics
+        .gauge(disruptionMetrics.eligibleNodes)
+        .set({ reason: method.reason.toLowerCase() }, view.candidates.length);
+    this.#showBudgets(budgets, method.reason);
     for (const { pool, nodes, allowed } of budgets)
-      if (nodes > 0 && allowed === 0) clusters.karpenter.events.publish(poolBlocked(pool, reason));
-    return new BudgetLedger(budgets);
+      if (nodes > 0 && allowed === 0) clusters.karpenter.events.publish(poolBlocked(pool, method.reason));
   }
 
   #showBudgets(budgets: readonly PoolBudget[], reason: DisruptionReason): void {
@@ -152,28 +159,50 @@ export class Disruption {
     store.replaceAll(samples);
   }
 
-  async #propose(method: Method, view: MethodView): Promise<readonly Proposal[]> {
-    if (view.candidates.length === 0) return [];
-    const proposals = await method.propose(view);
-    if (method.validateAfterMs === 0 || proposals.length === 0) return proposals;
-    this.#waiting = { method, proposals, dueAt: this.#context.clock.monotonic() + method.validateAfterMs };
+  #propose(method: Method, { view }: Evaluation): readonly Proposal[] {
+    const key = this.#restKey(method, view);
+    if (view.candidates.length === 0 || this.#resting.get(method) === key) return [];
+    const proposals = method.propose(view);
+    if (proposals.length === 0) {
+      this.#resting.set(method, key);
+      return [];
+    }
+    this.#resting.delete(method);
+    if (method.validateAfterMs === 0) return proposals;
+    const eligible = new Set(view.candidates.map(({ machine }) => machine.key));
+    this.#waiting.set(method, {
+      method,
+      proposals,
+      eligible,
+      dueAt: this.#context.clock.monotonic() + method.validateAfterMs,
+    });
     return [];
   }
 
-  /** What of the proposals has stood the test of time. */
-  async #validate({ method, proposals }: Waiting, view: MethodView, log: Logger): Promise<Proposal[]> {
-    this.#waiting = undefined;
-    const failures = this.#context.metrics.counter(disruptionMetrics.failedValidations);
-    const valid: Proposal[] = [];
-    for (const proposal of proposals) {
-      const still = await method.validate(proposal, view);
-      if (still) valid.push(still);
-      const lost = proposal.candidates.length - (still?.candidates.length ?? 0);
-      if (lost > 0) failures.inc({ consolidation_type: method.consolidationType }, lost);
-      if (!still)
-        log.debug(`abandoning ${method.name.toLowerCase()} attempt due to pod churn, command is no longer valid`, {
-          'disrupted-node-count': proposal.candidates.length,
-        });
+  /** What a method's answer depends on: while it is the same, so is the answer. */
+  #restKey({ validateAfterMs }: Method, { candidates, budgets, catalog }: MethodView): string {
+    if (validateAfterMs === 0) return this.#options.random.uuid();
+    const { state } = this.#context;
+    const left = catalog.pools.map((pool) => budgets.left(pool)).join();
+    return `${state.consolidationStamp()} ${left} ${candidates.map(({ machine }) => machine.key).join()}`;
+  }
+
+  /** What has stood the test of time: what the method proposes now about machines that concerned it all along. */
+  #validate(waiting: Waiting, { view }: Evaluation, log: Logger): readonly Proposal[] {
+    const { method, proposals } = waiting;
+    this.#waiting.delete(method);
+    const valid = view.candidates.length > 0 ? method.propose(view) : [];
+    const going = new Set(valid.flatMap(({ candidates }) => candidates.map(({ machine }) => machine.key)));
+    const lost = proposals.flatMap(({ candidates }) => candidates).filter(({ machine }) => !going.has(machine.key));
+    if (lost.length > 0) {
+      const { metrics, clusters } = this.#context;
+      metrics
+        .counter(disruptionMetrics.failedValidations)
+        .inc({ consolidation_type: method.consolidationType }, lost.length);
+      log.debug(`abandoning ${method.name.toLowerCase()} attempt due to pod churn, command is no longer valid`, {
+        'disrupted-node-count': lost.length,
+      });
+      if (method.reason === 'Underutilized') for (const { machine } of lost) tellRejected(clusters, machine);
     }
     return valid;
   }
@@ -196,6 +225,8 @@ export class Disruption {
           signal.throwIfAborted();
           log.error('failed disrupting candidates', { reason: snakeCase(method.reason), error });
           return false;
+        } finally {
+          proposal.settled?.();
         }
       }),
     );

@@ -28,11 +28,4 @@ export class Emptiness implements Method {
     const chosen = candidates.toSorted(bySavings).filter(({ nodePool }) => budgets.take(nodePool));
     return chosen.length > 0 ? [{ candidates: chosen, replacements: [], destinations: [] }] : [];
   }
-
-  /** Those that still are empty, promised to nobody and within the budgets: each stands for itself. */
-  validate({ candidates }: Proposal, view: MethodView): Proposal | undefined {
-    const before = new Set(candidates.map(({ machine }) => machine.key));
-    const still = view.candidates.filter(({ machine }) => before.has(machine.key));
-    return this.propose({ ...view, candidates: still })[0];
-  }
 }

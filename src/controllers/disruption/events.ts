@@ -32,6 +32,16 @@ export function tellUnconsolidatable(clusters: Clusters, machine: StateNode, why
   tellAlike(clusters, machine, eventKinds.unconsolidatable, why);
 }
 
+/** What was planned with a machine no longer holds. */
+export function tellRejected(clusters: Clusters, machine: StateNode): void {
+  tellAlike(
+    clusters,
+    machine,
+    eventKinds.consolidationRejected,
+    'Consolidation was given up: while it waited, pods, budgets or the node changed',
+  );
+}
+
 /** A machine is deleted by a command. */
 export function tellTerminating(clusters: Clusters, machine: StateNode, reason: DisruptionReason): void {
   tell(clusters, machine, (object, kind) =>

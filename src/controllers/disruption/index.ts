@@ -2,26 +2,39 @@
 // Puts disruption together: the queue that carries commands out, and the loop with its methods.
 import type { Random } from '../../base/random.ts';
 import type { Controller } from '../../runtime/controller.ts';
+import { coreSettings, defaultSettings } from '../../runtime/settings.ts';
 import type { ControllerContext } from '../nodeclaim/context.ts';
 import { ClaimCreator } from '../provisioning/create-claims.ts';
+import type { StaticNodes } from '../static/static-nodes.ts';
 import { Disruption } from './controller.ts';
+import { Drift, StaticDrift } from './drift.ts';
 import { Emptiness } from './emptiness.ts';
 import { DisruptionMarks } from './marks.ts';
 import type { Method } from './method.ts';
 import { DisruptionQueue } from './queue.ts';
+import type { DisruptionSettings } from './snapshot.ts';
 
-/** Methods in the order they are asked. */
-export function defaultMethods(): Method[] {
-  return [new Emptiness()];
+export interface DisruptionControllersOptions {
+  /** Makes the ids of commands. */
+  readonly random: Random;
+  readonly settings?: DisruptionSettings;
+  /** Counts the machines of static pools; shared with those who make them. */
+  readonly staticNodes?: StaticNodes;
+  readonly methods?: readonly Method[];
 }
 
-/** The controllers `disruption.queue` and `disruption`, ready to be started. `random` makes the ids of commands. */
-export function disruptionControllers(
-  context: ControllerContext,
-  { random, methods = defaultMethods() }: { readonly random: Random; readonly methods?: readonly Method[] },
-): Controller[] {
+/** Methods in the order they are asked. */
+export function defaultMethods(staticNodes?: StaticNodes): Method[] {
+  return [new Emptiness(), ...(staticNodes ? [new StaticDrift(staticNodes)] : []), new Drift()];
+}
+
+/** The controllers `disruption.queue` and `disruption`, ready to be started. */
+export function disruptionControllers(context: ControllerContext, options: DisruptionControllersOptions): Controller[] {
+  const { random, settings = defaultSettings(coreSettings), staticNodes } = options;
+  const methods = options.methods ?? defaultMethods(staticNodes);
   const marks = new DisruptionMarks(context);
-  const queue = new DisruptionQueue({ context, marks, creator: new ClaimCreator(context) });
-  const disruption = new Disruption({ context, queue, marks, random, methods });
+  const creator = new ClaimCreator(context);
+  const queue = new DisruptionQueue({ context, marks, creator, ...(staticNodes ? { staticNodes } : {}) });
+  const disruption = new Disruption({ context, queue, marks, random, methods, settings });
   return [queue.controller, disruption.controller];
 }

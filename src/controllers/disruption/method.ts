@@ -7,15 +7,23 @@ import type { NewNodeClaim } from '../../scheduling/problem.ts';
 import type { PoolCatalog } from '../../state/pool-catalog.ts';
 import type { BudgetLedger } from './budgets.ts';
 import { type Candidate, type DisruptionClass, savingsRatio } from './candidates.ts';
+import type { DisruptionSnapshot } from './snapshot.ts';
 
-/** What a method may look at. It may take from the ledger, and change nothing else. */
+/** What a method may look at, of one moment. It may take from the ledger, and change nothing else. */
 export interface MethodView {
   /** Those that concern the method, in no particular order. */
   readonly candidates: readonly Candidate[];
   readonly budgets: BudgetLedger;
   readonly catalog: PoolCatalog;
-  readonly signal: AbortSignal;
+  readonly snapshot: DisruptionSnapshot;
+  /** Keys of machines that others have chosen: they go soon, whatever this method does. */
+  readonly leaving: ReadonlySet<string>;
+  /** Notes why a candidate was passed over: users hear of it. */
+  readonly reject: (candidate: Candidate, kind: RejectionKind, why: string) => void;
 }
+
+/** `blocked`: something stands in the way of it. `unconsolidatable`: nothing would be gained. */
+export type RejectionKind = 'blocked' | 'unconsolidatable';
 
 /** Machines that should go together, and what has to come first. */
 export interface Proposal {
@@ -24,6 +32,10 @@ export interface Proposal {
   readonly replacements: readonly NewNodeClaim[];
   /** Machines by key that will take some of their pods: promised to them while the command runs. */
   readonly destinations: readonly string[];
+  /** Which metric counts it, when it is not the method's own. */
+  readonly consolidationType?: string;
+  /** Called once when the command has begun, or could not. */
+  readonly settled?: () => void;
 }
 
 /** Whether a candidate concerns a method; a text tells users why it does not. */
@@ -37,13 +49,14 @@ export interface Method {
   readonly disruptionClass: DisruptionClass;
   /** The value of the metric label; '' for what is no consolidation. */
   readonly consolidationType: string;
-  /** How long a proposal must hold before it is carried out; 0 carries it out at once, without `validate`. */
+  /**
+   * How long after it found something it is asked again, about those only that concerned it all along; what it proposes
+   * then is carried out. 0: what it proposes is carried out at once.
+   */
   readonly validateAfterMs: number;
   concerns(candidate: Candidate): Concern;
-  /** What to disrupt now, within the budgets; nothing proposed means that nothing needs doing. */
-  propose(view: MethodView): Proposal[] | Promise<Proposal[]>;
-  /** What of an earlier proposal still holds, within the budgets of now; undefined when nothing does. */
-  validate(proposal: Proposal, view: MethodView): Proposal | undefined | Promise<Proposal | undefined>;
+  /** What to disrupt now, within the budgets; nothing proposed means that nothing needs doing. Takes no time that matters. */
+  propose(view: MethodView): Proposal[];
 }
 
 /** A proposal that is carried out. */

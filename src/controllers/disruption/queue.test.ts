@@ -43,7 +43,7 @@ async function command(names: readonly string[], replacements = 0): Promise<Comm
   const { state, registry, clock, signal } = world;
   const catalog = await readPoolCatalog(registry, state.sources.nodePools.list(), signal);
   const { candidates } = findCandidates({
-    state,
+    machines: state,
     catalog,
     pdbs: new PdbLimits([]),
     now: clock.now(),

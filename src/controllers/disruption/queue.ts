@@ -13,6 +13,7 @@ import { BucketLimiter, ExponentialBackoff, MaxOfLimiter } from '../../runtime/r
 import type { ControllerContext } from '../nodeclaim/context.ts';
 import { disruptedLabels, nodeClaimMetrics } from '../nodeclaim/metrics.ts';
 import type { ClaimCreator } from '../provisioning/create-claims.ts';
+import type { StaticNodes } from '../static/static-nodes.ts';
 import type { Candidate } from './candidates.ts';
 import { launching, tellTerminating, waitingOnReadiness } from './events.ts';
 import type { DisruptionMarks } from './marks.ts';
@@ -30,6 +31,8 @@ export interface DisruptionQueueOptions {
   readonly marks: DisruptionMarks;
   /** Buys replacements. */
   readonly creator: ClaimCreator;
+  /** Hears which machines of static pools are replaced. */
+  readonly staticNodes?: StaticNodes;
 }
 
 /** A command cannot begin, or cannot go on. */
@@ -57,13 +60,15 @@ export class DisruptionQueue {
   readonly #context: ControllerContext;
   readonly #marks: DisruptionMarks;
   readonly #creator: ClaimCreator;
+  readonly #static: StaticNodes | undefined;
   readonly controller: Controller;
   /** Keys of the machines that commands are about, those that are just beginning included. */
   readonly #machines = new Set<string>();
   /** By the name of the first candidate's NodeClaim. */
   readonly #running = new Map<string, Running>();
 
-  constructor({ context, marks, creator }: DisruptionQueueOptions) {
+  constructor({ context, marks, creator, staticNodes }: DisruptionQueueOptions) {
+    this.#static = staticNodes;
     this.#context = context;
     this.#marks = marks;
     this.#creator = creator;
@@ -93,6 +98,7 @@ export class DisruptionQueue {
     log.info('disrupting node(s)', () => ({ command: describeCommand(command), ...logFields(command) }));
     try {
       const candidates = await this.#mark(command, signal, log);
+      this.#setPending(candidates, true);
       const awaited = await this.#buyReplacements(command, signal, log);
       this.#run({ command, candidates, awaited, deleted: new Set(), startedAt: this.#context.clock.monotonic() });
     } catch (error) {
@@ -134,8 +140,15 @@ export class DisruptionQueue {
     for (const outcome of outcomes) {
       if ('error' in outcome) throw wrap('launching replacement nodeclaim', outcome.error);
       names.add(keyOf(outcome.claim));
+      this.#static?.wrote(outcome.claim);
     }
     return names;
+  }
+
+  /** Machines of static pools count as replaced, not as missing. */
+  #setPending(candidates: readonly Candidate[], pending: boolean): void {
+    for (const { nodeClaim, nodePool } of candidates)
+      if (nodePool.spec.replicas !== undefined) this.#static?.setPending(nodeClaim, pending);
   }
 
   #run(running: Running): void {
@@ -242,6 +255,7 @@ export class DisruptionQueue {
   async #unmark(candidates: readonly Candidate[], signal: AbortSignal, log: Logger): Promise<void> {
     const { state } = this.#context;
     const keys = candidates.map(({ machine }) => machine.key);
+    this.#setPending(candidates, false);
     await Promise.all(
       candidates.map(async ({ machine }) => {
         try {
@@ -258,7 +272,8 @@ export class DisruptionQueue {
 
 function metricLabels(command: Command) {
   const { reason, consolidationType } = command.method;
-  return { decision: decisionOf(command), reason: snakeCase(reason), consolidation_type: consolidationType };
+  const consolidation_type = command.consolidationType ?? consolidationType;
+  return { decision: decisionOf(command), reason: snakeCase(reason), consolidation_type };
 }
 
 /** `TooOld` → `too_old`, as reasons are written in metrics. */

@@ -16,6 +16,11 @@ export const nodeClaimMetrics = {
     help: 'NodeClaims that were given up or deleted on purpose, by reason and NodePool.',
     labels: ['reason', 'nodepool', 'capacity_type', 'consolidation_policy', 'termination_mode'],
   }),
+  unhealthyDisrupted: counter({
+    name: 'karpenter_nodeclaims_unhealthy_disrupted_total',
+    help: 'NodeClaims that were deleted because their node was broken, by the condition that said so.',
+    labels: ['condition', 'nodepool', 'capacity_type', 'image_id'],
+  }),
   instanceTerminationDuration: histogram({
     name: 'karpenter_nodeclaims_instance_termination_duration_seconds',
     help: 'How long machines took to go, from the first request to their cloud.',

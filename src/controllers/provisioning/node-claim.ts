@@ -70,7 +70,8 @@ function requirementSpecs(
     const minValues = requirements.get(key)?.minValues;
     given.set(key, [{ key, operator: 'In', values, ...(minValues === undefined ? {} : { minValues }) }]);
   };
-  narrow(labels.instanceType, plan.instanceTypes);
+  // A machine of a static pool lists none: its cloud chooses.
+  if (plan.instanceTypes.length > 0) narrow(labels.instanceType, plan.instanceTypes);
   const capacityTypes = availableCapacityTypes(plan, requirements, instanceTypes);
   if (capacityTypes.length > 0) narrow(labels.capacityType, capacityTypes);
   return [...given.keys()]

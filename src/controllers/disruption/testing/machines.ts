@@ -196,3 +196,19 @@ export async function marksOf(
 }
 
 export const unmarked = { tainted: false, reason: undefined };
+
+/** Plays the lifecycle: the machine of a NodeClaim is in service. */
+export async function initialize(world: TestWorld, name: string): Promise<void> {
+  const claim = (await claimOf(world, name))!;
+  const lastTransitionTime = formatTime(world.clock.now());
+  const conditions = ['Launched', 'Registered', 'Initialized', 'Ready'].map((type) => ({
+    type,
+    status: 'True',
+    reason: type,
+    message: '',
+    lastTransitionTime,
+    observedGeneration: claim.metadata.generation ?? 1,
+  }));
+  await world.karpenter.resource(nodeClaimKind as never).patchStatus(name, { status: { conditions } });
+  await world.settle();
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+import { afterEach, describe, expect, test } from 'vitest';
+import { getCondition } from '../../api/conditions.ts';
+import { annotations, labels } from '../../api/labels.ts';
+import { type NodeClaim, nodeClaimKind } from '../../api/node-claim.ts';
+import type { ResourceType } from '../../kube/object.ts';
+import { formatTime } from '../../kube/time.ts';
+import { StaticNodes } from '../static/index.ts';
+import { type TestWorld, testWorld } from '../testing/world.ts';
+import { disruptionControllers } from './index.ts';
+import {
+  budget,
+  claimOf,
+  contextOf,
+  going,
+  initialize,
+  type MachineParts,
+  machine,
+  marksOf,
+  openPool,
+  runningPod,
+} from './testing/machines.ts';
+
+let world: TestWorld;
+afterEach(() => world.close());
+
+const claimType = nodeClaimKind as ResourceType<NodeClaim>;
+const cpu = (amount: string) => ({
+  containers: [{ name: 'main', image: 'app', resources: { requests: { cpu: amount } } }],
+});
+
+async function start(pool: Parameters<TestWorld['pool']>[0] = {}): Promise<void> {
+  world = await testWorld();
+  await openPool(world, pool);
+}
+
+/** A machine that has drifted. */
+async function drifting(name: string, parts: MachineParts = {}): Promise<void> {
+  await machine(world, name, { consolidatable: false, ...parts });
+  const claim = (await claimOf(world, name))!;
+  const lastTransitionTime = formatTime(world.clock.now());
+  const drifted = { type: 'Drifted', status: 'True', reason: 'NodePoolDrifted', message: '', lastTransitionTime };
+  const conditions = [...claim.status!.conditions!, drifted];
+  await world.karpenter.resource(claimType).patchStatus(name, { status: { conditions } });
+  await world.settle();
+}
+
+function run(): StaticNodes {
+  const context = contextOf(world);
+  const staticNodes = new StaticNodes(context);
+  world.run(...disruptionControllers(context, { random: world.random, settings: world.settings, staticNodes }));
+  return staticNodes;
+}
+
+/** The machines that were bought and are not in service. */
+async function replacements(): Promise<NodeClaim[]> {
+  return (await world.claims()).filter((claim) => getCondition(claim, 'Initialized')?.status !== 'True');
+}
+
+describe('a drifted node', () => {
+  test('without pods goes at once, without a replacement', async () => {
+    await start();
+    await drifting('a');
+    run();
+    await world.settle();
+    expect(await going(world)).toEqual(['a']);
+    expect(await marksOf(world, 'a')).toEqual({ tainted: true, reason: 'Drifted' });
+    expect(
+      await world.metrics.value('karpenter_voluntary_disruption_decisions_total', {
+        decision: 'delete',
+        reason: 'drifted',
+        consolidation_type: '',
+      }),
+    ).toBe(1);
+  });
+
+  test('stays until a machine for its pods is in service', async () => {
+    await start();
+    await drifting('a');
+    await runningPod(world, 'p', 'a', { spec: cpu('3') });
+    run();
+    await world.settle();
+    const [replacement, another] = await replacements();
+    expect(another).toBeUndefined();
+    expect(replacement?.metadata.labels?.[labels.nodePool]).toBe('default');
+    await world.advance(60_000);
+    expect(await going(world)).toEqual([]);
+    await world.launch();
+    await initialize(world, replacement!.metadata.name!);
+    await world.advance(5000);
+    expect(await going(world)).toEqual(['a']);
+  });
+
+  test('gets as many replacements as its pods need', async () => {
+    await start();
+    world.cloud.types = world.cloud.types.filter(({ name }) => name === 'c-2x');
+    await drifting('a', { type: 'c-2x' });
+    await runningPod(world, 'p', 'a', { spec: cpu('1500m') });
+    await runningPod(world, 'q', 'a', { spec: cpu('1500m') });
+    run();
+    await world.settle();
+    expect(await replacements()).toHaveLength(2);
+  });
+
+  test('moves its pods to nodes that have room', async () => {
+    await start();
+    await drifting('a');
+    await machine(world, 'b', { consolidatable: false });
+    await runningPod(world, 'p', 'a', { spec: cpu('1') });
+    run();
+    await world.settle();
+    expect(await replacements()).toEqual([]);
+    expect(await going(world)).toEqual(['a']);
+    expect(world.state.isNominated('fake://b')).toBe(true);
+  });
+
+  test('waits its turn: empty ones first, then the longest drifted, within the budget', async () => {
+    await start({ spec: { disruption: { budgets: [{ nodes: '1' }] } } });
+    await drifting('old');
+    await runningPod(world, 'p', 'old', { spec: cpu('3') });
+    await world.advance(60_000);
+    await drifting('new');
+    run();
+    await world.settle();
+    expect(await going(world)).toEqual(['new']);
+    await world.advance(60_000);
+    expect(await going(world)).toEqual(['new']);
+    expect(await replacements()).toEqual([]);
+  });
+
+  test('stays when nothing can be bought for its pods, and says so', async () => {
+    await start();
+    await drifting('a');
+    await runningPod(world, 'p', 'a', { spec: cpu('3') });
+    world.cloud.types = world.cloud.types.filter(({ name }) => name === 'c-2x' || name === 'c-1x');
+    run();
+    await world.advance(60_000);
+    expect(await going(world)).toEqual([]);
+    expect((await world.events('DisruptionBlocked')).join()).toContain('Pod default/p would not schedule');
+  });
+
+  test('goes although a pod asks to stay, when a terminationGracePeriod ends the wait', async () => {
+    await start();
+    await drifting('a');
+    await drifting('b', { spec: { terminationGracePeriod: '1h' } });
+    for (const on of ['a', 'b']) {
+      await runningPod(world, `${on}-held`, on, { annotations: { [annotations.doNotDisrupt]: 'true' } });
+      await runningPod(world, `${on}-pdb`, on, { labels: { app: 'db' } });
+    }
+    await budget(world, 'db', 0);
+    run();
+    await world.settle();
+    expect(await marksOf(world, 'b')).toEqual({ tainted: true, reason: 'Drifted' });
+    expect((await marksOf(world, 'a')).tainted).toBe(false);
+  });
+});
+
+describe('a drifted node of a static pool', () => {
+  const pool = { spec: { replicas: 2, disruption: { budgets: [{ nodes: '1' }] } } };
+
+  test('is replaced one for one, within the budget', async () => {
+    await start(pool);
+    await drifting('a');
+    await drifting('b');
+    const nodes = run();
+    await world.settle();
+    const bought = await replacements();
+    expect(bought).toHaveLength(1);
+    expect(bought[0]!.spec.requirements.some(({ key }) => key === labels.instanceType)).toBe(false);
+    expect(nodes.count('default')).toMatchObject({ pendingDisruption: 1, deleting: 0 });
+    await world.launch();
+    await initialize(world, bought[0]!.metadata.name!);
+    await world.advance(5000);
+    expect(await going(world)).toHaveLength(1);
+    expect(nodes.count('default')).toMatchObject({ pendingDisruption: 0, deleting: 1 });
+  });
+
+  test('is not replaced beyond the limit of nodes', async () => {
+    await start({ spec: { ...pool.spec, limits: { nodes: '2' } } });
+    await drifting('a');
+    await drifting('b');
+    run();
+    await world.advance(60_000);
+    expect(await replacements()).toEqual([]);
+    expect(await going(world)).toEqual([]);
+  });
+
+  test('is left to the scale-down while the pool has too many', async () => {
+    await start({ spec: { ...pool.spec, replicas: 1 } });
+    await drifting('a');
+    await drifting('b');
+    run();
+    await world.advance(60_000);
+    expect(await replacements()).toEqual([]);
+  });
+});

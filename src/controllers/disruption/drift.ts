@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes that are no longer what their NodePool or their cloud would make today are replaced: the longest drifted first,
+// those without pods before all others.
+import { getCondition, nodeClaimConditions } from '../../api/conditions.ts';
+import { chain, compareStrings } from '../../base/order.ts';
+import type { StaticNodes } from '../static/static-nodes.ts';
+import type { Candidate } from './candidates.ts';
+import type { Concern, Method, MethodView, Proposal } from './method.ts';
+import { simulate } from './simulation.ts';
+
+const { drifted } = nodeClaimConditions;
+
+function isDrifted({ nodeClaim }: Candidate): boolean {
+  return getCondition(nodeClaim, drifted)?.status === 'True';
+}
+
+function driftedAt({ nodeClaim }: Candidate): number {
+  return Date.parse(getCondition(nodeClaim, drifted)?.lastTransitionTime ?? '') || 0;
+}
+
+const emptyFirst: (a: Candidate, b: Candidate) => number = chain(
+  (a, b) => Number(a.reschedulablePods.length > 0) - Number(b.reschedulablePods.length > 0),
+  (a, b) => driftedAt(a) - driftedAt(b),
+  (a, b) => compareStrings(a.machine.name, b.machine.name),
+);
+
+/** The method `Drift`, for pools that grow and shrink. */
+export class Drift implements Method {
+  readonly name = 'Drift';
+  readonly reason = 'Drifted';
+  readonly disruptionClass = 'eventual';
+  readonly consolidationType = '';
+  readonly validateAfterMs = 0;
+
+  concerns(candidate: Candidate): Concern {
+    return candidate.nodePool.spec.replicas === undefined && isDrifted(candidate);
+  }
+
+  /** The first whose pods have a place elsewhere; as many machines are bought as they need. */
+  propose({ candidates, budgets, snapshot, reject }: MethodView): Proposal[] {
+    for (const candidate of candidates.toSorted(emptyFirst)) {
+      if (budgets.left(candidate.nodePool) === 0) continue;
+      const { replacements, destinations, problem } = simulate(snapshot, [candidate]);
+      if (problem === undefined) {
+        budgets.take(candidate.nodePool);
+        return [{ candidates: [candidate], replacements, destinations }];
+      }
+      reject(candidate, 'blocked', problem);
+    }
+    return [];
+  }
+}
+
+/** The method `StaticDrift`, for pools with a fixed number of nodes: each is replaced by one of its pool. */
+export class StaticDrift implements Method {
+  readonly name = 'StaticDrift';
+  readonly reason = 'Drifted';
+  readonly disruptionClass = 'eventual';
+  readonly consolidationType = '';
+  readonly validateAfterMs = 0;
+  readonly #nodes: StaticNodes;
+
+  constructor(nodes: StaticNodes) {
+    this.#nodes = nodes;
+  }
+
+  concerns(candidate: Candidate): Concern {
+    return candidate.nodePool.spec.replicas !== undefined && isDrifted(candidate);
+  }
+
+  /** As many as budgets and the limit of nodes allow, each in a command of its own. */
+  propose({ candidates, budgets }: MethodView): Proposal[] {
+    const proposals: Proposal[] = [];
+    const byPool = Map.groupBy(candidates.toSorted(emptyFirst), ({ nodePool }) => nodePool);
+    for (const [pool, drifting] of byPool) {
+      const { active, unseen, pendingDisruption } = this.#nodes.count(pool.metadata.name ?? '');
+      // Too many as it is: those that go need no replacement.
+      if (active.length + unseen + pendingDisruption > (pool.spec.replicas ?? 0)) continue;
+      const granted = this.#nodes.reserve(pool, Math.min(budgets.left(pool), drifting.length));
+      for (const candidate of drifting.slice(0, granted)) {
+        budgets.take(pool);
+        proposals.push({
+          candidates: [candidate],
+          replacements: [this.#nodes.planFor(pool)],
+          destinations: [],
+          settled: () => this.#nodes.release(pool, 1),
+        });
+      }
+    }
+    return proposals;
+  }
+}

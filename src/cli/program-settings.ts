@@ -3,6 +3,8 @@
 import { kwokSettings } from '../providers/kwok/settings.ts';
 import { list, text } from '../runtime/setting-types.ts';
 import { coreSettings, type SettingsOf } from '../runtime/settings.ts';
+import { knownProviders } from './known-providers.ts';
+import { settingsForOne, sharedSettings } from './shared-settings.ts';
 
 export const programSettings = {
   ...coreSettings,
@@ -15,15 +17,21 @@ export const programSettings = {
   workloadKubeconfig: text({
     flag: 'workload-kubeconfig',
     env: 'WORKLOAD_KUBECONFIG',
+    chart: ['settings.workloadKubeconfig'],
     default: '',
     help: 'Kubeconfig of the cluster with Nodes and Pods, when it is not the one with NodePools.',
   }),
   providers: list({
     flag: 'providers',
     env: 'PROVIDERS',
-    default: ['kwok'],
-    help: 'The clouds to run, separated by commas: kwok.',
+    chart: ['settings.providers'],
+    default: [],
+    values: knownProviders.map(({ name }) => name),
+    help: 'The clouds to run, separated by commas. Empty: every one whose NodeClass is installed and which is configured.',
   }),
+  ...sharedSettings,
+  // Read by the cloud they are for; their names are not known to the compiler.
+  ...(settingsForOne(sharedSettings, knownProviders) as object),
   ...kwokSettings,
 };
 

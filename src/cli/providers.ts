@@ -1,22 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clouds by name: which ones a process runs, and what controllers they bring.
-import { readFileSync } from 'node:fs';
-import type { Clock } from '../base/clock.ts';
-import { KarpenterError, messageOf } from '../base/errors.ts';
+// Which clouds a process runs. Every cloud that is named, or all that are known, take part from the start; one whose
+// NodeClass is not installed sleeps until it is, and one that lacks its credentials says so on its NodeClasses. Neither
+// needs a restart of the others, nor ends the process.
+import { KarpenterError } from '../base/errors.ts';
 import { CloudRegistry } from '../cloud/registry.ts';
-import type { Clusters } from '../runtime/clusters.ts';
-import type { Logger } from '../runtime/logging.ts';
+import { awake, sleepingUntilServed } from '../cloud/sleeping-provider.ts';
+import { UnconfiguredProvider, unconfiguredReporter } from '../cloud/unconfigured-provider.ts';
 import type { Runnable } from '../runtime/manager.ts';
-import type { Metrics } from '../runtime/metrics.ts';
-import type { ProgramSettings } from './program-settings.ts';
-
-export interface ProviderParts {
-  readonly clusters: Clusters;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly metrics: Metrics;
-  readonly settings: Pick<ProgramSettings, 'providers' | 'instanceTypesFilePath'>;
-}
+import { type KnownProvider, knownProviders, type LoadedProvider, type ProviderParts } from './known-providers.ts';
+import { settingsSeenBy } from './shared-settings.ts';
 
 /** The clouds of a process, and the controllers they bring. */
 export interface LoadedProviders {
@@ -24,45 +16,48 @@ export interface LoadedProviders {
   readonly runnables: readonly Runnable[];
 }
 
-/** Loads the clouds that the settings name, and no others. Throws for a name that nobody has. */
-export async function loadProviders(parts: ProviderParts): Promise<LoadedProviders> {
-  const unknown = parts.settings.providers.filter((name) => name !== 'kwok');
-  if (unknown.length > 0) {
-    throw new KarpenterError('KRP_PROVIDER_UNKNOWN', `no such provider: ${unknown.join(', ')}; there is kwok`);
-  }
-  const { KwokProvider } = await import('../providers/kwok/provider.ts');
-  const { resumptionController } = await import('../providers/kwok/resumption.ts');
-  const { clusters, clock, log, metrics } = parts;
-  const types = await instanceTypesOf(parts);
-  const provider = new KwokProvider({
-    karpenter: clusters.karpenter.client,
-    workload: clusters.workload.client,
-    clock,
-    log: log.with({ provider: 'kwok' }),
-    ...(types ? { types } : {}),
-  });
+/**
+ * Loads the clouds that the settings name, or without names every one that is known. Nothing is asked of a cloud before
+ * its NodeClass is served. Throws for a name that nobody has, and for a setting of a cloud that is wrong.
+ */
+export async function loadProviders(
+  parts: ProviderParts,
+  known: readonly KnownProvider[] = knownProviders,
+): Promise<LoadedProviders> {
+  const chosen = choose(parts.settings.providers, known);
+  const loaded: LoadedProvider[] = [];
+  for (const provider of chosen) loaded.push(await load(provider, parts));
   return {
-    registry: new CloudRegistry([provider]),
-    runnables: [resumptionController({ provider, karpenter: clusters.karpenter, clock, log, metrics })],
+    registry: new CloudRegistry(loaded.map(({ provider }) => provider)),
+    runnables: loaded.flatMap(({ runnables }) => runnables),
   };
 }
 
-async function instanceTypesOf({ settings, log }: ProviderParts) {
-  const path = settings.instanceTypesFilePath;
-  if (!path) return undefined;
-  const { readInstanceTypes } = await import('../providers/kwok/instance-types.ts');
-  let content: string;
-  try {
-    content = readFileSync(path, 'utf8');
-  } catch (error) {
-    throw new KarpenterError('KRP_INSTANCE_TYPES_FILE', `--instance-types-file-path: ${messageOf(error)}`, {
-      cause: error,
-    });
+function choose(names: readonly string[], known: readonly KnownProvider[]): readonly KnownProvider[] {
+  const unknown = names.filter((name) => !known.some((provider) => provider.name === name));
+  if (unknown.length > 0) {
+    const there = known.map(({ name }) => name).join(', ');
+    throw new KarpenterError('KRP_PROVIDER_UNKNOWN', `no such provider: ${unknown.join(', ')}; there is ${there}`);
   }
-  const { types, problems } = readInstanceTypes(content);
-  for (const problem of problems) log.error('ignoring an instance type', { file: path, problem });
-  if (types.length === 0) {
-    throw new KarpenterError('KRP_INSTANCE_TYPES_FILE', `${path}: no usable instance type: ${problems.join('; ')}`);
+  return names.length === 0 ? known : known.filter(({ name }) => names.includes(name));
+}
+
+async function load(known: KnownProvider, parts: ProviderParts): Promise<LoadedProvider> {
+  const { name, nodeClass } = known;
+  const { clock, log, metrics, settings: all } = parts;
+  const settings = settingsSeenBy(known, all);
+  const cluster = parts.clusters.karpenter;
+  const problem = await known.unconfigured(settings);
+  if (problem !== undefined) {
+    // Whoever named it waits for it; whoever did not may never have meant to use it.
+    if (settings.providers.includes(name)) log.warn('provider is not configured', { provider: name, problem });
+    const reporter = unconfiguredReporter({ name, nodeClass, problem, cluster, clock, log, metrics });
+    return { provider: new UnconfiguredProvider(name, nodeClass, problem), runnables: [reporter] };
   }
-  return types;
+  const { provider, runnables } = await known.load({ ...parts, settings });
+  const served = { client: cluster.client, nodeClass };
+  return {
+    provider: sleepingUntilServed(provider, served),
+    runnables: runnables.map((runnable) => awake(runnable, { ...served, provider: name, clock, log })),
+  };
 }

@@ -27,7 +27,7 @@ export function registerSnapshot(program: Command): void {
     .option('-f, --file <path>', 'where to write it; standard output unless told')
     .option('--kubeconfig <path>', 'the cluster with NodePools; KUBECONFIG or ~/.kube/config unless told')
     .option('--workload-kubeconfig <path>', 'the cluster with Nodes and Pods, when it is another one')
-    .option('--providers <names>', 'the clouds to ask what they sell, separated by commas', 'kwok')
+    .option('--providers <names>', 'the clouds to ask what they sell, separated by commas; all unless told', '')
     .option('--timeout <seconds>', 'give up reading the cluster after this long', '60')
     .action(snapshot);
 }
@@ -85,7 +85,7 @@ async function readProblem(flags: SnapshotFlags, timeoutMs: number): Promise<Pro
       clock,
       log: silentLogger,
       metrics: new Metrics(),
-      settings: { providers: flags.providers.split(','), instanceTypesFilePath: '' },
+      settings: { providers: flags.providers.split(',').filter(Boolean), clusterName: '', instanceTypesFilePath: '' },
     });
     const state = new ClusterState({ clusters, registry, clock });
     for (const cluster of clusters.all) cluster.start(stop.signal);

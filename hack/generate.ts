@@ -5,6 +5,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { apiReferenceGenerators } from './generate/api-reference.ts';
+import { chartGenerators } from './generate/chart/chart.ts';
 import { crdGenerators } from './generate/crds.ts';
 import type { Generator } from './generate/generator.ts';
 import { runtimeReferenceGenerators } from './generate/runtime-reference.ts';
@@ -14,6 +15,7 @@ export const generators: readonly Generator[] = [
   ...crdGenerators,
   ...apiReferenceGenerators,
   ...runtimeReferenceGenerators,
+  ...chartGenerators,
 ];
 
 /** The paths whose content differs from what their generator gives; writes them unless `verify`. */

@@ -5,8 +5,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { compareStrings } from '../../src/base/order.ts';
+import { programSettings } from '../../src/cli/program-settings.ts';
+import { kwokSettings } from '../../src/providers/kwok/settings.ts';
 import type { MetricDeclaration } from '../../src/runtime/metrics.ts';
-import { renderSettingsReference } from '../../src/runtime/settings.ts';
+import { coreSettings, renderSettingsReference, type SettingsGroup } from '../../src/runtime/settings.ts';
 import type { Generator } from './generator.ts';
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
@@ -154,8 +156,18 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
   return [line(head), `|${head.map(() => '---|').join('')}`, ...rows.map(line)];
 }
 
+/** The whole table, in parts: what no other part has is about clusters and clouds. */
+function settingsGroups(): SettingsGroup[] {
+  const others = Object.entries(programSettings).filter(([key]) => !(key in coreSettings) && !(key in kwokSettings));
+  return [
+    { title: 'Core', table: coreSettings },
+    { title: 'Clusters and clouds', table: Object.fromEntries(others) },
+    { title: 'KWOK', table: kwokSettings },
+  ];
+}
+
 export const runtimeReferenceGenerators: readonly Generator[] = [
-  { path: 'docs/reference/settings.md', content: () => renderSettingsReference() },
+  { path: 'docs/reference/settings.md', content: () => renderSettingsReference(settingsGroups()) },
   { path: 'docs/reference/metrics.md', content: async () => renderMetricsReference(await declaredMetrics()) },
   {
     path: 'docs/reference/errors.md',

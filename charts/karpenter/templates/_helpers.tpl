@@ -1,0 +1,101 @@
+{{/* Names, labels and small decisions that several templates share. */}}
+
+{{- define "karpenter.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "karpenter.fullname" -}}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" }}
+{{- else if contains (include "karpenter.name" .) .Release.Name }}
+{{- .Release.Name | trunc 63 | trimSuffix "-" }}
+{{- else }}
+{{- printf "%s-%s" .Release.Name (include "karpenter.name" .) | trunc 63 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+
+{{- define "karpenter.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create }}
+{{- default (include "karpenter.fullname" .) .Values.serviceAccount.name }}
+{{- else }}
+{{- default "default" .Values.serviceAccount.name }}
+{{- end }}
+{{- end }}
+
+{{/* What selects the controller's pods: never changes for a release. */}}
+{{- define "karpenter.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "karpenter.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "karpenter.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{ include "karpenter.selectorLabels" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- with .Values.additionalLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* The annotations of an object: the chart's `additionalAnnotations` and the object's own. Takes (list root own). */}}
+{{- define "karpenter.annotations" -}}
+{{- with merge (deepCopy (index . 1)) (index . 0).Values.additionalAnnotations -}}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- define "karpenter.image" -}}
+{{- $image := .Values.controller.image -}}
+{{- $repository := default $image.repository .Values.image.repo -}}
+{{- $tag := default (default .Chart.AppVersion $image.tag) .Values.image.tag -}}
+{{- $repository }}:{{ $tag }}{{ with $image.digest }}@{{ . }}{{ end }}
+{{- end }}
+
+{{/* "true" when the controller may run this cloud: it is named, or nothing is and the controller finds out. Takes (list root name). */}}
+{{- define "karpenter.mayRun" -}}
+{{- $providers := (index . 0).Values.settings.providers -}}
+{{- if or (not $providers) (has (index . 1) $providers) }}true{{ end }}
+{{- end }}
+
+{{/* The first value that is set, as text; lists are joined with commas, other structures become JSON. */}}
+{{- define "karpenter.first" -}}
+{{- $found := false -}}
+{{- range . -}}
+{{- if and (not $found) (not (kindIs "invalid" .)) -}}
+{{- $found = true -}}
+{{- if kindIs "slice" . }}{{ join "," . }}
+{{- else if kindIs "map" . }}{{ if . }}{{ toJson . }}{{ end }}
+{{- else if and (kindIs "float64" .) (eq (float64 (int64 .)) .) }}{{ int64 . }}
+{{- else }}{{ . }}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
+{{/* Affinity, with the controller's own labels wherever a term about pods selects nobody. */}}
+{{- define "karpenter.affinity" -}}
+{{- $own := dict "matchLabels" (include "karpenter.selectorLabels" . | fromYaml) -}}
+{{- $affinity := deepCopy .Values.affinity -}}
+{{- range $kind := list "podAffinity" "podAntiAffinity" -}}
+{{- with get $affinity $kind -}}
+{{- range .requiredDuringSchedulingIgnoredDuringExecution -}}
+{{- if not (hasKey . "labelSelector") }}{{ $_ := set . "labelSelector" $own }}{{ end -}}
+{{- end -}}
+{{- range .preferredDuringSchedulingIgnoredDuringExecution -}}
+{{- if not (hasKey .podAffinityTerm "labelSelector") }}{{ $_ := set .podAffinityTerm "labelSelector" $own }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $affinity -}}
+{{- end }}
+
+{{/* Spread constraints, with the controller's own labels in those that select nobody. */}}
+{{- define "karpenter.topologySpreadConstraints" -}}
+{{- $own := dict "matchLabels" (include "karpenter.selectorLabels" . | fromYaml) -}}
+{{- range (deepCopy .Values.topologySpreadConstraints) -}}
+{{- if not (hasKey . "labelSelector") }}{{ $_ := set . "labelSelector" $own }}{{ end }}
+- {{ toYaml . | nindent 2 | trim }}
+{{- end -}}
+{{- end }}

@@ -1,0 +1,204 @@
+{{/* Generated from hack/generate/chart and the settings table by `npm run generate`. Do not edit. */}}
+
+{{- define "karpenter.setting.METRICS_PORT" -}}
+{{- include "karpenter.first" (list .Values.metricsPort.port .Values.controller.metrics.port) }}
+{{- end }}
+
+{{- define "karpenter.setting.HEALTH_PROBE_PORT" -}}
+{{- include "karpenter.first" (list .Values.healthProbePort.port .Values.controller.healthProbe.port) }}
+{{- end }}
+
+{{- define "karpenter.setting.KUBE_CLIENT_QPS" -}}
+{{- include "karpenter.first" (list .Values.settings.kubeClientQps) }}
+{{- end }}
+
+{{- define "karpenter.setting.KUBE_CLIENT_BURST" -}}
+{{- include "karpenter.first" (list .Values.settings.kubeClientBurst) }}
+{{- end }}
+
+{{- define "karpenter.setting.ENABLE_PROFILING" -}}
+{{- include "karpenter.first" (list .Values.settings.enableProfiling) }}
+{{- end }}
+
+{{- define "karpenter.setting.DISABLE_CONTROLLER_WARMUP" -}}
+{{- include "karpenter.first" (list .Values.settings.disableControllerWarmup) }}
+{{- end }}
+
+{{- define "karpenter.setting.DISABLE_CLUSTER_STATE_OBSERVABILITY" -}}
+{{- include "karpenter.first" (list .Values.settings.disableClusterStateObservability) }}
+{{- end }}
+
+{{- define "karpenter.setting.LEADER_ELECTION_NAME" -}}
+{{- include "karpenter.first" (list .Values.settings.leaderElectionName) }}
+{{- end }}
+
+{{- define "karpenter.setting.LOG_LEVEL" -}}
+{{- include "karpenter.first" (list .Values.logLevel) }}
+{{- end }}
+
+{{- define "karpenter.setting.LOG_OUTPUT_PATHS" -}}
+{{- include "karpenter.first" (list .Values.logOutputPaths) }}
+{{- end }}
+
+{{- define "karpenter.setting.LOG_ERROR_OUTPUT_PATHS" -}}
+{{- include "karpenter.first" (list .Values.logErrorOutputPaths) }}
+{{- end }}
+
+{{- define "karpenter.setting.BATCH_MAX_DURATION" -}}
+{{- include "karpenter.first" (list .Values.env.batchMaxDuration .Values.settings.batchMaxDuration) }}
+{{- end }}
+
+{{- define "karpenter.setting.BATCH_IDLE_DURATION" -}}
+{{- include "karpenter.first" (list .Values.env.batchIdleDuration .Values.settings.batchIdleDuration) }}
+{{- end }}
+
+{{- define "karpenter.setting.PREFERENCE_POLICY" -}}
+{{- include "karpenter.first" (list .Values.env.preferencePolicy .Values.settings.preferencePolicy) }}
+{{- end }}
+
+{{- define "karpenter.setting.MIN_VALUES_POLICY" -}}
+{{- include "karpenter.first" (list .Values.settings.minValuesPolicy) }}
+{{- end }}
+
+{{- define "karpenter.setting.IGNORE_DRA_REQUESTS" -}}
+{{- include "karpenter.first" (list .Values.settings.ignoreDRARequests) }}
+{{- end }}
+
+{{- define "karpenter.setting.CONSOLIDATION_SAVINGS_THRESHOLD" -}}
+{{- include "karpenter.first" (list .Values.settings.consolidationSavingsThreshold) }}
+{{- end }}
+
+{{- define "karpenter.setting.POD_MOVE_PRICE" -}}
+{{- include "karpenter.first" (list .Values.settings.podMovePrice) }}
+{{- end }}
+
+{{- define "karpenter.setting.FEATURE_GATES" -}}
+{{- $gates := list -}}
+{{- if not (kindIs "invalid" .Values.settings.featureGates.nodeRepair) }}{{ $gates = append $gates (printf "NodeRepair=%t" .Values.settings.featureGates.nodeRepair) }}{{ end }}
+{{- if not (kindIs "invalid" .Values.settings.featureGates.reservedCapacity) }}{{ $gates = append $gates (printf "ReservedCapacity=%t" .Values.settings.featureGates.reservedCapacity) }}{{ end }}
+{{- if not (kindIs "invalid" .Values.settings.featureGates.spotToSpotConsolidation) }}{{ $gates = append $gates (printf "SpotToSpotConsolidation=%t" .Values.settings.featureGates.spotToSpotConsolidation) }}{{ end }}
+{{- if not (kindIs "invalid" .Values.settings.featureGates.nodeOverlay) }}{{ $gates = append $gates (printf "NodeOverlay=%t" .Values.settings.featureGates.nodeOverlay) }}{{ end }}
+{{- if not (kindIs "invalid" .Values.settings.featureGates.staticCapacity) }}{{ $gates = append $gates (printf "StaticCapacity=%t" .Values.settings.featureGates.staticCapacity) }}{{ end }}
+{{- if not (kindIs "invalid" .Values.settings.featureGates.capacityBuffer) }}{{ $gates = append $gates (printf "CapacityBuffer=%t" .Values.settings.featureGates.capacityBuffer) }}{{ end }}
+{{- join "," $gates }}
+{{- end }}
+
+{{- define "karpenter.setting.SCHEDULER_CONFIG" -}}
+{{- include "karpenter.first" (list .Values.settings.schedulerConfig) }}
+{{- end }}
+
+{{- define "karpenter.setting.WORKLOAD_KUBECONFIG" -}}
+{{- include "karpenter.first" (list .Values.settings.workloadKubeconfig) }}
+{{- end }}
+
+{{- define "karpenter.setting.PROVIDERS" -}}
+{{- include "karpenter.first" (list .Values.settings.providers) }}
+{{- end }}
+
+{{- define "karpenter.setting.CLUSTER_NAME" -}}
+{{- include "karpenter.first" (list .Values.settings.clusterName) }}
+{{- end }}
+
+{{- define "karpenter.setting.INSTANCE_TYPES_FILE_PATH" -}}
+{{- include "karpenter.first" (list .Values.settings.instanceTypesFilePath) }}
+{{- end }}
+
+{{/* A variable per setting that has a value; an empty one is left to the program. */}}
+{{- define "karpenter.env" -}}
+{{- with include "karpenter.setting.METRICS_PORT" . }}
+- name: METRICS_PORT
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.HEALTH_PROBE_PORT" . }}
+- name: HEALTH_PROBE_PORT
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.KUBE_CLIENT_QPS" . }}
+- name: KUBE_CLIENT_QPS
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.KUBE_CLIENT_BURST" . }}
+- name: KUBE_CLIENT_BURST
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.ENABLE_PROFILING" . }}
+- name: ENABLE_PROFILING
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.DISABLE_CONTROLLER_WARMUP" . }}
+- name: DISABLE_CONTROLLER_WARMUP
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.DISABLE_CLUSTER_STATE_OBSERVABILITY" . }}
+- name: DISABLE_CLUSTER_STATE_OBSERVABILITY
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.LEADER_ELECTION_NAME" . }}
+- name: LEADER_ELECTION_NAME
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.LOG_LEVEL" . }}
+- name: LOG_LEVEL
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.LOG_OUTPUT_PATHS" . }}
+- name: LOG_OUTPUT_PATHS
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.LOG_ERROR_OUTPUT_PATHS" . }}
+- name: LOG_ERROR_OUTPUT_PATHS
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.BATCH_MAX_DURATION" . }}
+- name: BATCH_MAX_DURATION
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.BATCH_IDLE_DURATION" . }}
+- name: BATCH_IDLE_DURATION
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.PREFERENCE_POLICY" . }}
+- name: PREFERENCE_POLICY
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.MIN_VALUES_POLICY" . }}
+- name: MIN_VALUES_POLICY
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.IGNORE_DRA_REQUESTS" . }}
+- name: IGNORE_DRA_REQUESTS
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.CONSOLIDATION_SAVINGS_THRESHOLD" . }}
+- name: CONSOLIDATION_SAVINGS_THRESHOLD
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.POD_MOVE_PRICE" . }}
+- name: POD_MOVE_PRICE
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.FEATURE_GATES" . }}
+- name: FEATURE_GATES
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.SCHEDULER_CONFIG" . }}
+- name: SCHEDULER_CONFIG
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.WORKLOAD_KUBECONFIG" . }}
+- name: WORKLOAD_KUBECONFIG
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.PROVIDERS" . }}
+- name: PROVIDERS
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.CLUSTER_NAME" . }}
+- name: CLUSTER_NAME
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.INSTANCE_TYPES_FILE_PATH" . }}
+- name: INSTANCE_TYPES_FILE_PATH
+  value: {{ . | quote }}
+{{- end }}
+{{- end }}

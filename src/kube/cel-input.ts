@@ -90,23 +90,34 @@ function objectConverter(schema: CelInputSchema): Convert {
   if (fields.size === 0 && others === same) return same;
   return (value) => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-    const entries = Object.entries(value).map(([key, inner]): [string, unknown] => {
+    const entries = Object.entries(value).flatMap(([key, inner]): [string, unknown][] => {
       const field = fields.get(key);
-      if (field !== undefined) return [field.name, field.convert(inner)];
-      return [key, schema.properties !== undefined && Object.hasOwn(schema.properties, key) ? inner : others(inner)];
+      if (field !== undefined) return named(key, field.name, field.convert(inner));
+      return [[key, schema.properties !== undefined && Object.hasOwn(schema.properties, key) ? inner : others(inner)]];
     });
     return Object.fromEntries(entries);
   };
 }
 
-const keywords = new Set(
+/** A property whose name is a word of the language goes by both: `self.namespace`, `self.__namespace__`. */
+function named(key: string, name: string, value: unknown): [string, unknown][] {
+  return keywords.has(key)
+    ? [
+        [key, value],
+        [name, value],
+      ]
+    : [[name, value]];
+}
+
+/** The words of the language. */
+export const keywords: ReadonlySet<string> = new Set(
   'true false null in as break const continue else for function if import let loop package namespace return var void while'.split(
     ' ',
   ),
 );
 
 /** The name of a property in an expression: `foo-bar` is `foo__dash__bar`, `namespace` is `__namespace__`. */
-function escapeName(name: string): string {
+export function escapeName(name: string): string {
   if (keywords.has(name)) return `__${name}__`;
   if (!/__|[-./]/.test(name)) return name;
   return name.replace(/__|[-./]/g, (part) => {

@@ -6,6 +6,7 @@ import {
   CelError,
   type CelFunction,
   CelOpaque,
+  CelOptional,
   celAdd,
   celCompare,
   celEquals,
@@ -51,6 +52,7 @@ export const kubernetesFunctions: ReadonlyMap<string, CelFunction> = new Map<str
     (a, b) => list(a).every((x) => contains(list(b), x)) && list(b).every((x) => contains(list(a), x)),
   ],
   ['sets.intersects', (a, b) => list(a).some((item) => contains(list(b), item))],
+  ['optional.unwrap', unwrap],
   ['lists.range', (count) => Array.from({ length: number(count) }, (_, i) => i)],
   ['isURL', (value) => parseUrl(text(value)) !== undefined],
   ['url', toUrl],
@@ -60,6 +62,14 @@ export const kubernetesFunctions: ReadonlyMap<string, CelFunction> = new Map<str
   ['isSemver', (value, loose) => parseSemver(text(value), loose === true) !== undefined],
   ['semver', toSemver],
 ]);
+
+/** What is in the optionals of a list that have something in them. */
+function unwrap(items: unknown): unknown[] {
+  return list(items).flatMap((item) => {
+    if (!(item instanceof CelOptional)) throw noSuchOverload();
+    return item.hasValue ? [item.value] : [];
+  });
+}
 
 export const kubernetesMethods: ReadonlyMap<string, CelFunction> = new Map<string, CelFunction>([
   ['isSorted', (items) => list(items).every((item, i, all) => i === 0 || celCompare(all[i - 1], item) <= 0)],
@@ -73,8 +83,9 @@ export const kubernetesMethods: ReadonlyMap<string, CelFunction> = new Map<strin
   ['distinct', (items) => list(items).filter((item, i, all) => all.findIndex((other) => celEquals(other, item)) === i)],
   ['reverse', (items) => list(items).toReversed()],
   ['sort', (items) => list(items).toSorted(celCompare)],
-  ['first', (items) => list(items)[0]],
-  ['last', (items) => list(items).at(-1)],
+  ['first', (items) => new CelOptional(list(items)[0])],
+  ['last', (items) => new CelOptional(list(items).at(-1))],
+  ['unwrapOpt', unwrap],
   ['getScheme', (url) => asUrl(url).protocol.slice(0, -1)],
   ['getHost', (url) => asUrl(url).host],
   ['getHostname', (url) => asUrl(url).hostname.replace(/^\[(.*)\]$/, '$1')],

@@ -3,7 +3,10 @@
 
 import { CelDouble, CelError, CelUint, int } from './cel-values.ts';
 
-export type CelNode =
+/** A node of the tree. `at` is where it is in the text: of a call its parenthesis, of an operator the operator itself. */
+export type CelNode = { readonly at: number } & CelNodeParts;
+
+type CelNodeParts =
   | { readonly kind: 'literal'; readonly value: unknown }
   | { readonly kind: 'identifier'; readonly name: string }
   | { readonly kind: 'select'; readonly operand: CelNode; readonly field: string; readonly optional: boolean }
@@ -44,7 +47,10 @@ function tokenize(text: string): Token[] {
   for (;;) {
     const from = tokenPattern.lastIndex;
     const match = tokenPattern.exec(text);
-    if (match === null) throw syntaxError(text, from, 'token recognition error');
+    if (match === null) {
+      const blank = /^\s*/.exec(text.slice(from))![0].length;
+      throw syntaxError(text, from + blank, `token recognition error at: '${text.slice(from + blank)}'`);
+    }
     const { string, number, identifier, symbol } = match.groups ?? {};
     const at = tokenPattern.lastIndex - (string ?? number ?? identifier ?? symbol ?? '').length;
     if (string !== undefined) tokens.push({ type: 'literal', text: string, at, value: readString(string, text, at) });
@@ -60,8 +66,23 @@ function tokenize(text: string): Token[] {
 }
 
 function syntaxError(text: string, at: number, message: string): CelError {
+  return new CelError(celProblem(text, at, `Syntax error: ${message}`));
+}
+
+/** The grammar allows it, but it cannot be. */
+function misuse(text: string, at: number, message: string): CelError {
+  return new CelError(celProblem(text, at, message));
+}
+
+/** A problem as cel-go shows it: the place, the sentence, the line and a mark under it. */
+export function celProblem(text: string, at: number, message: string): string {
   const before = text.slice(0, at).split('\n');
-  return new CelError(`ERROR: <input>:${before.length}:${(before.at(-1)?.length ?? 0) + 1}: Syntax error: ${message}`);
+  const column = Array.from(before.at(-1) ?? '');
+  const line = (text.split('\n')[before.length - 1] ?? '').replaceAll('\t', ' ');
+  const wide = (letter: string | undefined): boolean => letter !== undefined && letter > '\u007f';
+  const dots = column.map((letter) => (wide(letter) ? '\uff0e' : '.')).join('');
+  const mark = wide(Array.from(line)[column.length]) ? '\uff3e' : '^';
+  return `ERROR: <input>:${before.length}:${column.length + 1}: ${message}\n | ${line}\n | ${dots}${mark}`;
 }
 
 function readNumber(source: string, text: string, at: number): unknown {
@@ -70,7 +91,7 @@ function readNumber(source: string, text: string, at: number): unknown {
     const value = BigInt(unsigned ? source.slice(0, -1) : source);
     // The smallest int is written as the negation of one too big for an int.
     if (!unsigned && value === 1n << 63n) return value;
-    if (!unsigned && value > 1n << 63n) throw syntaxError(text, at, 'invalid int literal');
+    if (!unsigned && value > 1n << 63n) throw misuse(text, at, 'invalid int literal');
     return unsigned ? new CelUint(value) : int(value);
   }
   return new CelDouble(Number(source));
@@ -128,9 +149,20 @@ const levels: readonly (readonly string[])[] = [
   ['*', '/', '%'],
 ];
 
+function isNumber(value: unknown): boolean {
+  return typeof value === 'number' || typeof value === 'bigint' || value instanceof CelDouble;
+}
+
+function negative(value: unknown): unknown {
+  if (value instanceof CelDouble) return new CelDouble(-value.value);
+  return typeof value === 'bigint' ? int(-value) : 0 - (value as number);
+}
+
 class Parser {
   readonly #text: string;
   readonly #tokens: readonly Token[];
+  /** Numbers with a minus before them. */
+  readonly #negated = new Set<Token>();
   #position = 0;
   #depth = 0;
 
@@ -150,10 +182,11 @@ class Parser {
     if (++this.#depth > maxDepth) throw new CelError(`expression recursion limit exceeded: ${maxDepth}`);
     const test = this.#binary(0);
     let node = test;
+    const at = this.#peek().at;
     if (this.#takeIf('?')) {
       const yes = this.#binary(0);
       this.#expect(':');
-      node = { kind: 'conditional', test, yes, no: this.#expression() };
+      node = { kind: 'conditional', at, test, yes, no: this.#expression() };
     }
     this.#depth--;
     return node;
@@ -164,41 +197,43 @@ class Parser {
     if (operators === undefined) return this.#unary();
     let left = this.#binary(level + 1);
     while (operators.includes(this.#peek().text) && this.#peek().type !== 'literal') {
-      const operator = this.#take().text;
-      left = { kind: 'binary', operator, left, right: this.#binary(level + 1) };
+      const { text: operator, at } = this.#take();
+      left = { kind: 'binary', at, operator, left, right: this.#binary(level + 1) };
     }
     return left;
   }
 
+  /** Of the same signs in a row, two cancel out; a minus before a number is part of it. */
   #unary(): CelNode {
-    const token = this.#peek();
-    if (token.type !== 'symbol' || (token.text !== '!' && token.text !== '-')) return this.#member();
-    this.#take();
+    const { text: operator, at, type } = this.#peek();
+    if (type !== 'symbol' || (operator !== '!' && operator !== '-')) return this.#member();
+    let count = 0;
+    while (this.#takeIf(operator)) count++;
     const next = this.#peek();
-    if (token.text === '-' && next.type === 'literal' && next.value === 1n << 63n) {
-      this.#take();
-      return { kind: 'literal', value: -(1n << 63n) };
+    if (count % 2 === 1 && operator === '-' && next.type === 'literal' && isNumber(next.value)) {
+      this.#negated.add(next);
+      return this.#member();
     }
-    if (++this.#depth > maxDepth) throw new CelError(`expression recursion limit exceeded: ${maxDepth}`);
-    const operand = this.#unary();
-    this.#depth--;
-    return { kind: 'unary', operator: token.text, operand };
+    const operand = this.#member();
+    return count % 2 === 0 ? operand : { kind: 'unary', at, operator, operand };
   }
 
   #member(): CelNode {
     let node = this.#primary();
     for (;;) {
+      const { at } = this.#peek();
       if (this.#takeIf('.') || this.#takeIf('.?')) {
         const optional = this.#tokens[this.#position - 1]?.text === '.?';
         const field = this.#fieldName();
+        const open = this.#peek().at;
         if (!optional && this.#takeIf('('))
-          node = { kind: 'call', name: field, receiver: node, args: this.#until(')') };
-        else node = { kind: 'select', operand: node, field, optional };
+          node = { kind: 'call', at: open, name: field, receiver: node, args: this.#until(')') };
+        else node = { kind: 'select', at, operand: node, field, optional };
       } else if (this.#takeIf('[') || this.#takeIf('[?')) {
         const optional = this.#tokens[this.#position - 1]?.text === '[?';
         const key = this.#expression();
         this.#expect(']');
-        node = { kind: 'index', operand: node, key, optional };
+        node = { kind: 'index', at, operand: node, key, optional };
       } else return node;
     }
   }
@@ -212,8 +247,9 @@ class Parser {
   #primary(): CelNode {
     const token = this.#take();
     if (token.type === 'literal') {
-      if (token.value === 1n << 63n) throw syntaxError(this.#text, token.at, 'invalid int literal');
-      return { kind: 'literal', value: token.value };
+      if (this.#negated.has(token)) return { kind: 'literal', at: token.at - 1, value: negative(token.value) };
+      if (token.value === 1n << 63n) throw misuse(this.#text, token.at, 'invalid int literal');
+      return { kind: 'literal', at: token.at, value: token.value };
     }
     if (token.type === 'identifier') return this.#identifier(token);
     switch (token.text) {
@@ -224,9 +260,9 @@ class Parser {
       }
       case '[':
       case '[?':
-        return this.#list(token.text === '[?');
+        return this.#list(token.at, token.text === '[?');
       case '{':
-        return this.#map();
+        return this.#map(token.at);
       case '.':
         return this.#identifier(this.#take());
       default:
@@ -236,13 +272,14 @@ class Parser {
 
   #identifier(token: Token): CelNode {
     if (token.type !== 'identifier' || token.text.startsWith('`')) throw this.#unexpected(token);
-    const name = token.text;
-    if (name === 'true' || name === 'false') return { kind: 'literal', value: name === 'true' };
-    if (name === 'null') return { kind: 'literal', value: null };
+    const { text: name, at } = token;
+    if (name === 'true' || name === 'false') return { kind: 'literal', at, value: name === 'true' };
+    if (name === 'null') return { kind: 'literal', at, value: null };
     if (name === 'in') throw this.#unexpected(token);
-    if (reserved.has(name)) throw syntaxError(this.#text, token.at, `reserved identifier: ${name}`);
-    if (this.#takeIf('(')) return { kind: 'call', name, args: this.#until(')') };
-    return { kind: 'identifier', name };
+    if (reserved.has(name)) throw misuse(this.#text, token.at, `reserved identifier: ${name}`);
+    const open = this.#peek().at;
+    if (this.#takeIf('(')) return { kind: 'call', at: open, name, args: this.#until(')') };
+    return { kind: 'identifier', at, name };
   }
 
   #until(end: string): CelNode[] {
@@ -257,7 +294,7 @@ class Parser {
     return args;
   }
 
-  #list(startsOptional: boolean): CelNode {
+  #list(at: number, startsOptional: boolean): CelNode {
     const items: { value: CelNode; optional: boolean }[] = [];
     let optional = startsOptional;
     while (optional || !this.#takeIf(']')) {
@@ -269,10 +306,10 @@ class Parser {
         break;
       }
     }
-    return { kind: 'list', items };
+    return { kind: 'list', at, items };
   }
 
-  #map(): CelNode {
+  #map(at: number): CelNode {
     const entries: { key: CelNode; value: CelNode; optional: boolean }[] = [];
     while (!this.#takeIf('}')) {
       const optional = this.#takeIf('?');
@@ -284,7 +321,7 @@ class Parser {
         break;
       }
     }
-    return { kind: 'map', entries };
+    return { kind: 'map', at, entries };
   }
 
   #peek(): Token {

@@ -10,8 +10,11 @@ import { Quantity } from './quantity.ts';
 
 /** An expression that does not compile, or an evaluation that failed. The message is cel-go's. */
 export class CelError extends KarpenterError {
-  constructor(message: string) {
+  /** The place in the expression, when it is known and not yet part of the message. */
+  readonly at: number | undefined;
+  constructor(message: string, at?: number) {
     super('KRP_CEL', message);
+    this.at = at;
   }
 }
 

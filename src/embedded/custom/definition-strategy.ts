@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // CustomResourceDefinitions as objects: what is filled in and what is refused before anything is served by them.
+import { deepEqual } from '../../base/freeze.ts';
 import type { CustomResourceDefinition } from '../../kube/kinds.ts';
 import type { FieldError } from '../../kube/schema/field-error.ts';
 import { type JsonSchema, StructuralSchema } from '../../kube/schema/index.ts';
 import { oneOf } from '../registry/pod-validation.ts';
 import type { Strategy } from '../resource.ts';
 import { label1035Problems, subdomainProblems } from '../rest/names.ts';
+import { ruleErrors } from './rule-errors.ts';
 import { schemaErrors } from './schema-errors.ts';
 import { checkSchemaShape } from './schema-shape.ts';
 
@@ -49,7 +51,11 @@ export const definitionStrategy: Strategy<CustomResourceDefinition> = {
   },
 };
 
-function validateDefinition(definition: CustomResourceDefinition): FieldError[] {
+function validateDefinition(
+  definition: CustomResourceDefinition,
+  _context: unknown,
+  old?: CustomResourceDefinition,
+): FieldError[] {
   const errors: FieldError[] = [];
   const spec = definition.spec;
   if (!spec) return [required('spec')];
@@ -71,7 +77,7 @@ function validateDefinition(definition: CustomResourceDefinition): FieldError[] 
   if (!spec.scope) errors.push(required('spec.scope'));
   else oneOf(errors, 'spec.scope', spec.scope, ['Cluster', 'Namespaced']);
   errors.push(...nameErrors(spec));
-  errors.push(...versionErrors(spec));
+  errors.push(...versionErrors(spec, old?.spec));
   if (spec.group?.endsWith('.k8s.io') && !definition.metadata.annotations?.['api-approved.kubernetes.io']) {
     errors.push({
       field: 'metadata.annotations[api-approved.kubernetes.io]',
@@ -103,7 +109,7 @@ function nameErrors(spec: Spec): FieldError[] {
   return errors;
 }
 
-function versionErrors(spec: Spec): FieldError[] {
+function versionErrors(spec: Spec, old: Spec | undefined): FieldError[] {
   const errors: FieldError[] = [];
   const versions = spec.versions ?? [];
   // The only version is read as if it stood beside the versions, as it did when there was but one.
@@ -120,9 +126,8 @@ function versionErrors(spec: Spec): FieldError[] {
     } else {
       const schema = version.schema.openAPIV3Schema as JsonSchema;
       const below = single ? 'spec.validation.openAPIV3Schema' : `${at}.schema.openAPIV3Schema`;
-      for (const problem of [...new StructuralSchema(schema).problems, ...schemaErrors(schema)]) {
-        errors.push({ ...problem, field: `${below}.${problem.field}` });
-      }
+      const before = old?.versions.find(({ name }) => name === version.name)?.schema?.openAPIV3Schema;
+      errors.push(...contentErrors(schema, below, before as JsonSchema | undefined));
     }
     errors.push(...columnErrors(version, single ? 'spec' : at), ...scaleErrors(version, single ? 'spec' : at));
   });
@@ -146,6 +151,21 @@ function versionErrors(spec: Spec): FieldError[] {
     );
   }
   return errors;
+}
+
+/** Rules are judged once the schema stands, and not again when it did not change. */
+function contentErrors(schema: JsonSchema, at: string, before: JsonSchema | undefined): FieldError[] {
+  const { problems } = new StructuralSchema(schema);
+  const patterns = problems.filter(({ field }) => field.endsWith('pattern'));
+  const errors = [
+    ...patterns.map((problem) => ({ ...problem, field: `${at}.${problem.field}` })),
+    ...schemaErrors(schema, at),
+  ];
+  if (errors.length > 0 || (before !== undefined && deepEqual(schema, before))) return errors;
+  const rules = ruleErrors(schema, at);
+  // What the API server knows and we do not cannot be run: better refused now than at every object.
+  const unknown = problems.map((problem) => ({ ...problem, field: `${at}.${problem.field}` }));
+  return rules.length > 0 ? rules : unknown;
 }
 
 type Version = Spec['versions'][number];

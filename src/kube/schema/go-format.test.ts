@@ -19,6 +19,14 @@ describe('as Go prints it', () => {
     expect(goJson({ b: '<&>', a: [1, { d: 1, c: 2 }] })).toBe('{"a":[1,{"c":2,"d":1}],"b":"\\u003c\\u0026\\u003e"}');
   });
 
+  test('a struct keeps the order of its fields', () => {
+    const struct = new Map<string, unknown>([
+      ['B', { b: 1, a: null }],
+      ['A', '>'],
+    ]);
+    expect(goJson(struct)).toBe('{"B":{"a":null,"b":1},"A":"\\u003e"}');
+  });
+
   test('values', () => {
     expect(goValue({ b: [1, 'x', null], a: { c: true } })).toBe('map[a:map[c:true] b:[1 x <nil>]]');
   });

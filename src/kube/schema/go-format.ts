@@ -32,12 +32,21 @@ export function goQuote(text: string): string {
   return `${quoted}"`;
 }
 
-/** A JSON value as Go's `json.Marshal` writes it: keys sorted, `<`, `>` and `&` escaped. */
+/** A JSON value as Go's `json.Marshal` writes it: keys sorted, `<`, `>` and `&` escaped. A Map is a struct: its order stays. */
 export function goJson(value: unknown): string {
   return JSON.stringify(value, (_, inner: unknown) => {
+    if (inner instanceof Map) return new Struct(inner);
+    if (inner instanceof Struct) return inner;
     if (typeof inner !== 'object' || inner === null || Array.isArray(inner)) return inner;
     return Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => compareStrings(a, b)));
   }).replace(/[<>&\u2028\u2029]/g, (char) => `\\u${hex(char.charCodeAt(0), 4)}`);
+}
+
+/** The fields of a struct, in its order. */
+class Struct {
+  constructor(fields: ReadonlyMap<string, unknown>) {
+    Object.assign(this, Object.fromEntries(fields));
+  }
 }
 
 function hex(code: number, width: number): string {

@@ -13,6 +13,7 @@ import { deletionCases } from './deletion.ts';
 import { listCases } from './lists.ts';
 import { patchCases } from './patches.ts';
 import { presentationCases } from './presentation.ts';
+import { ruleCases } from './rules.ts';
 import { subresourceCases } from './subresources.ts';
 import { validationCases } from './validation.ts';
 import { watchCases } from './watches.ts';
@@ -27,6 +28,7 @@ export const allCases: readonly ConformanceCase[] = [
   ...deletionCases,
   ...customCases,
   ...definitionCases,
+  ...ruleCases,
   ...subresourceCases,
   ...validationCases,
   ...presentationCases,

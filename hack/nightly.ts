@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `npm run nightly -- NAME [ARGUMENT]`: what takes too long for every change. Each is a table row; it prints what it saw and
 // ends with 1 when something is wrong.
+import { olderKubernetes } from './nightly/older-kubernetes.ts';
 import { race } from './nightly/race.ts';
 import { upstream } from './nightly/upstream.ts';
 
@@ -10,6 +11,7 @@ interface Run {
 }
 
 const runs: Readonly<Record<string, Run>> = {
+  'older-kubernetes': { what: 'a node bought and given back on Kubernetes 1.33', run: olderKubernetes },
   race: { what: "[SCENARIO] ours and upstream's controller on the same cluster's work", run: race },
   upstream: { what: "[PART|FOCUS] upstream's end-to-end suite on our controller", run: upstream },
 };
@@ -18,7 +20,7 @@ const [name = '', argument] = process.argv.slice(2);
 const chosen = runs[name];
 if (!chosen) {
   console.error('usage: npm run nightly -- NAME [ARGUMENT]');
-  for (const [known, { what }] of Object.entries(runs)) console.error(`  ${known.padEnd(10)} ${what}`);
+  for (const [known, { what }] of Object.entries(runs)) console.error(`  ${known.padEnd(18)} ${what}`);
   process.exit(2);
 }
 process.exitCode = (await chosen.run(argument)) ? 0 : 1;

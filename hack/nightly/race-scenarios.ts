@@ -9,6 +9,8 @@ export interface Step {
   start(world: RaceWorld): Promise<void>;
   /** The step is over; its time counts until this holds for the first time. */
   done(world: RaceWorld): boolean;
+  /** How long to look on after that: the time until nothing moves any more is found in it. */
+  readonly settleSeconds?: number;
   readonly limitSeconds: number;
 }
 
@@ -21,12 +23,20 @@ export interface Scenario {
 
 const nodeClass = { apiVersion: 'karpenter.kwok.sh/v1alpha1', kind: 'KWOKNodeClass', metadata: { name: 'race' } };
 
-const nodePool = (name: string, consolidateAfter: string) => ({
+interface PoolOptions {
+  readonly name: string;
+  readonly consolidateAfter: string;
+  readonly budget?: string;
+  readonly weight?: number;
+}
+
+const nodePool = ({ name, consolidateAfter, budget = '100%', weight }: PoolOptions) => ({
   apiVersion: 'karpenter.sh/v1',
   kind: 'NodePool',
   metadata: { name },
   spec: {
-    disruption: { consolidationPolicy: 'WhenEmptyOrUnderutilized', consolidateAfter, budgets: [{ nodes: '100%' }] },
+    ...(weight === undefined ? {} : { weight }),
+    disruption: { consolidationPolicy: 'WhenEmptyOrUnderutilized', consolidateAfter, budgets: [{ nodes: budget }] },
     template: {
       spec: {
         expireAfter: 'Never',
@@ -47,15 +57,43 @@ const shapes = [
   { name: 'cache', cpu: '1', memory: '4Gi' },
 ] as const;
 
-const deployment = (shape: (typeof shapes)[number], replicas: number) => ({
+type Shape = (typeof shapes)[number];
+
+/** Pods of one shape that are treated alike. */
+interface Group {
+  readonly name: string;
+  /** Of the shape's pods; the first group takes what rounding leaves. */
+  readonly share: number;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+const plain: readonly Group[] = [{ name: 'plain', share: 1 }];
+/** A third of the pods under a PodDisruptionBudget, and every twentieth never to be disrupted. */
+const guarded: readonly Group[] = [
+  { name: 'plain', share: 1 - 1 / 3 - 1 / 20 },
+  { name: 'budgeted', share: 1 / 3 },
+  { name: 'pinned', share: 1 / 20, annotations: { 'karpenter.sh/do-not-disrupt': 'true' } },
+];
+
+const budgets = shapes.map(({ name }) => ({
+  apiVersion: 'policy/v1',
+  kind: 'PodDisruptionBudget',
+  metadata: { name, namespace: 'default' },
+  spec: { maxUnavailable: '10%', selector: { matchLabels: { app: name, group: 'budgeted' } } },
+}));
+
+const deployment = (shape: Shape, group: Group, replicas: number) => ({
   apiVersion: 'apps/v1',
   kind: 'Deployment',
-  metadata: { name: shape.name, namespace: 'default' },
+  metadata: { name: `${shape.name}-${group.name}`, namespace: 'default' },
   spec: {
     replicas,
-    selector: { matchLabels: { app: shape.name } },
+    selector: { matchLabels: { app: shape.name, group: group.name } },
     template: {
-      metadata: { labels: { app: shape.name } },
+      metadata: {
+        labels: { app: shape.name, group: group.name },
+        ...(group.annotations ? { annotations: group.annotations } : {}),
+      },
       spec: {
         terminationGracePeriodSeconds: 0,
         topologySpreadConstraints: [
@@ -63,34 +101,65 @@ const deployment = (shape: (typeof shapes)[number], replicas: number) => ({
             maxSkew: 1,
             topologyKey: 'topology.kubernetes.io/zone',
             whenUnsatisfiable: 'DoNotSchedule',
-            labelSelector: { matchLabels: { app: shape.name } },
+            labelSelector: { matchLabels: { app: shape.name, group: group.name } },
           },
         ],
         containers: [
-          {
-            name: 'main',
-            image: 'pause',
-            resources: { requests: { cpu: shape.cpu, memory: shape.memory } },
-          },
+          { name: 'main', image: 'pause', resources: { requests: { cpu: shape.cpu, memory: shape.memory } } },
         ],
       },
     },
   },
 });
 
-/** Scales the four deployments so that they have so many pods together. */
-const pods = (count: number): Step => ({
+/** So many pods together, the same number of each shape. */
+function deployments(count: number, groups: readonly Group[]): object[] {
+  const each = count / shapes.length;
+  return shapes.flatMap((shape) => {
+    const [first, ...others] = groups.map((group) => ({ group, replicas: Math.floor(each * group.share) }));
+    if (!first) return [];
+    const rest = others.reduce((sum, { replicas }) => sum + replicas, 0);
+    const all = [{ ...first, replicas: each - rest }, ...others];
+    return all.map(({ group, replicas }) => deployment(shape, group, replicas));
+  });
+}
+
+const scale = (count: number, groups: readonly Group[], more: Partial<Step> = {}): Step => ({
   name: `${count} pods`,
-  start: (world) => world.apply(shapes.map((shape) => deployment(shape, count / shapes.length))),
+  start: (world) => world.apply(deployments(count, groups)),
   done: (world) => world.pods === count && world.readyPods === count,
   limitSeconds: 300,
+  ...more,
 });
+
+/** Up, down to a tenth, time to settle, and nothing left. */
+const upAndDown = (groups: readonly Group[]): readonly Step[] => [
+  scale(1000, groups),
+  scale(100, groups, { settleSeconds: 240 }),
+  scale(0, groups, { done: (world) => world.pods === 0 && world.nodes === 0 }),
+];
 
 export const scenarios: Readonly<Record<string, Scenario>> = {
   up: {
     what: '1,000 pods of four shapes with zone spread, from pending to ready',
     // Nothing is consolidated while the clock runs: this one is about buying.
-    setup: [nodeClass, nodePool('race', '10m')],
-    steps: [pods(1000)],
+    setup: [nodeClass, nodePool({ name: 'race', consolidateAfter: '10m' })],
+    steps: [scale(1000, plain)],
+  },
+  'up-and-down': {
+    what: '1,000 pods of four shapes with zone spread up, down to 100, settle, to zero',
+    setup: [nodeClass, nodePool({ name: 'race', consolidateAfter: '0s' })],
+    steps: upAndDown(plain),
+  },
+  guarded: {
+    what: 'the same with 10 % budgets, PDBs on a third of the pods, 5 % do-not-disrupt, five weighted NodePools',
+    setup: [
+      nodeClass,
+      ...budgets,
+      ...[1, 2, 3, 4, 5].map((weight) =>
+        nodePool({ name: `race-${weight}`, consolidateAfter: '0s', budget: '10%', weight }),
+      ),
+    ],
+    steps: upAndDown(guarded),
   },
 };

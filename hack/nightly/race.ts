@@ -13,10 +13,18 @@ const settings = { KUBE_CLIENT_QPS: '200', KUBE_CLIENT_BURST: '300' };
 const sampleMs = 100;
 
 /** How one step went. */
-interface StepResult {
+interface StepResult extends Scene {
   readonly name: string;
+  /** Until it was done. */
   readonly seconds: number;
-  /** At its end. */
+  /** Until nothing moved any more, as far as the race looked. */
+  readonly stableSeconds: number;
+  /** A minute after it was done, where the race looked on for so long. */
+  readonly minuteLater?: Scene;
+}
+
+/** The bill at a moment; a step's own is the one at its end. */
+interface Scene {
   readonly nodes: number;
   readonly dollarsPerHour: number;
 }
@@ -72,23 +80,33 @@ async function runStep(
   bill: { nodeHours: number; dollars: number },
 ): Promise<StepResult> {
   const started = performance.now();
-  let last = started;
   await step.start(world);
-  for (;;) {
+  let [last, seconds, stableSeconds, done] = [started, 0, 0, Number.POSITIVE_INFINITY];
+  let scene = sceneOf(world);
+  let minuteLater: Scene | undefined;
+  while (seconds < done + (step.settleSeconds ?? 0)) {
     const now = performance.now();
-    const hours = (now - last) / 3_600_000;
-    bill.nodeHours += world.nodes * hours;
-    bill.dollars += world.price * hours;
+    seconds = (now - started) / 1000;
+    const next = sceneOf(world);
+    if (next.nodes !== scene.nodes || next.dollarsPerHour !== scene.dollarsPerHour) stableSeconds = seconds;
+    scene = next;
+    bill.nodeHours += (scene.nodes * (now - last)) / 3_600_000;
+    bill.dollars += (scene.dollarsPerHour * (now - last)) / 3_600_000;
     last = now;
-    const seconds = (now - started) / 1000;
-    if (step.done(world)) return { name: step.name, seconds, nodes: world.nodes, dollarsPerHour: world.price };
-    if (seconds > step.limitSeconds) {
+    if (seconds >= done + 60) minuteLater ??= scene;
+    if (done > seconds && step.done(world)) done = seconds;
+    if (done > step.limitSeconds && seconds > step.limitSeconds) {
       throw new Error(
         `${step.name}: not over after ${step.limitSeconds} s: ${world.readyPods} of ${world.pods} pods are ready, ${world.nodes} nodes`,
       );
     }
     await sleep(sampleMs);
   }
+  return { name: step.name, seconds: done, stableSeconds, ...scene, ...(minuteLater ? { minuteLater } : {}) };
+}
+
+function sceneOf(world: RaceWorld): Scene {
+  return { nodes: world.nodes, dollarsPerHour: world.price };
 }
 
 function print(result: RaceResult): void {
@@ -97,8 +115,10 @@ function print(result: RaceResult): void {
       `${result.nodeHours.toFixed(3)} node-hours, ${result.dollars.toFixed(4)} $, ${result.evictions} evictions`,
   );
   for (const step of result.steps) {
+    const later = step.minuteLater ? `, ${step.minuteLater.dollarsPerHour.toFixed(3)} $/h a minute later` : '';
     console.log(
-      `  ${step.name}: ${step.seconds.toFixed(1)} s, ${step.nodes} nodes, ${step.dollarsPerHour.toFixed(3)} $/h`,
+      `  ${step.name}: ${step.seconds.toFixed(1)} s, stable after ${step.stableSeconds.toFixed(1)} s` +
+        `${later}, at its end ${step.nodes} nodes, ${step.dollarsPerHour.toFixed(3)} $/h`,
     );
   }
 }

@@ -137,7 +137,7 @@ function whyPodsBlock(pods: readonly Pod[], { pdbs, now }: CandidateOptions): st
 }
 
 /** The price of the machine itself: of the offering with its zone and capacity type, on sale or not. */
-function priceOf(type: InstanceType | undefined, own: Readonly<Record<string, string>>): number {
+export function priceOf(type: InstanceType | undefined, own: Readonly<Record<string, string>>): number {
   let price: number | undefined;
   for (const offering of type?.offerings ?? []) {
     const fits = offering.requirements.every(
@@ -150,7 +150,7 @@ function priceOf(type: InstanceType | undefined, own: Readonly<Record<string, st
 }
 
 /** Instance types of pools by name. Lists keep their identity between passes as long as a cloud sells the same. */
-class TypesByName {
+export class TypesByName {
   readonly #catalog: PoolCatalog;
 
   constructor(catalog: PoolCatalog) {
@@ -170,6 +170,10 @@ class TypesByName {
       indexes.set(types, byName);
     }
     return byName.get(name);
+  }
+
+  ofMachine({ nodePool, labels: own }: StateNode): InstanceType | undefined {
+    return this.get(nodePool ?? '', own[labels.instanceType] ?? '');
   }
 
   #of(pool: string): readonly InstanceType[] {

@@ -15,9 +15,9 @@ import type { ControllerContext } from '../nodeclaim/context.ts';
 import { protectionEvents } from '../pod-protection.ts';
 import type { PoolBudget } from './budgets.ts';
 import { isInWindow } from './cron-window.ts';
-import { poolBlocked, tellBlocked, tellRejected, tellUnconsolidatable } from './events.ts';
+import { poolBlocked, tellApproved, tellBlocked, tellCandidate, tellRejected, tellUnconsolidatable } from './events.ts';
 import { DisruptionMarks } from './marks.ts';
-import type { Method, MethodView, Proposal } from './method.ts';
+import { type Method, type MethodView, type Proposal, savingsOf } from './method.ts';
 import { disruptionMetrics } from './metrics.ts';
 import { type Evaluation, Pass } from './plan.ts';
 import { type DisruptionQueue, snakeCase } from './queue.ts';
@@ -170,6 +170,7 @@ export class Disruption {
     this.#resting.delete(method);
     if (method.validateAfterMs === 0) return proposals;
     const eligible = new Set(view.candidates.map(({ machine }) => machine.key));
+    for (const proposal of proposals) this.#tellCandidates(proposal);
     this.#waiting.set(method, {
       method,
       proposals,
@@ -177,6 +178,26 @@ export class Disruption {
       dueAt: this.#context.clock.monotonic() + method.validateAfterMs,
     });
     return [];
+  }
+
+  #tellCandidates(proposal: Proposal): void {
+    const { candidates, replacements } = proposal;
+    if (replacements.length === 0) return;
+    const savings = savingsOf(proposal).toFixed(4);
+    const message = `${candidates.length} node(s) could be replaced by ${replacements.length}, saving $${savings} an hour`;
+    for (const { machine } of candidates) tellCandidate(this.#context.clusters, machine, message);
+  }
+
+  /** The policy Balanced has let it pass. */
+  #tellScores({ candidates, scores = [] }: Proposal): void {
+    const { clusters, metrics } = this.#context;
+    for (const { pool, score } of scores) {
+      const counted = { decision: 'approved', nodepool: pool, policy: 'Balanced' };
+      metrics.histogram(disruptionMetrics.consolidationScore).observe(counted, score);
+      metrics.counter(disruptionMetrics.consolidationMoves).inc(counted);
+      for (const { machine, nodePool } of candidates)
+        if (nodePool.metadata.name === pool) tellApproved(clusters, machine, score);
+    }
   }
 
   /** What a method's answer depends on: while it is the same, so is the answer. */
@@ -220,6 +241,7 @@ export class Disruption {
       proposals.map(async (proposal) => {
         try {
           await queue.start({ ...proposal, id: random.uuid(), method, catalog }, signal, log);
+          this.#tellScores(proposal);
           return true;
         } catch (error) {
           signal.throwIfAborted();

@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { annotations } from '../../api/labels.ts';
 import { kinds } from '../../kube/kinds.ts';
 import { type TestWorld, testWorld } from '../testing/world.ts';
+import { Emptiness } from './emptiness.ts';
 import { disruptionControllers } from './index.ts';
 import {
   budget,
@@ -34,7 +35,7 @@ async function machines(names: readonly string[], parts: MachineParts = {}): Pro
 }
 
 function run(): void {
-  world.run(...disruptionControllers(contextOf(world), world));
+  world.run(...disruptionControllers(contextOf(world), { random: world.random, methods: [new Emptiness()] }));
 }
 
 /** Runs the loop for as long as a proposal takes to become a command. */

@@ -32,6 +32,16 @@ export function tellUnconsolidatable(clusters: Clusters, machine: StateNode, why
   tellAlike(clusters, machine, eventKinds.unconsolidatable, why);
 }
 
+/** A machine could be replaced by something cheaper. */
+export function tellCandidate(clusters: Clusters, machine: StateNode, message: string): void {
+  tellAlike(clusters, machine, eventKinds.consolidationCandidate, message);
+}
+
+/** A consolidation is worth what it moves, by the policy Balanced. */
+export function tellApproved(clusters: Clusters, machine: StateNode, score: number): void {
+  tellAlike(clusters, machine, eventKinds.consolidationApproved, `Balanced consolidation scores ${score.toFixed(2)}`);
+}
+
 /** What was planned with a machine no longer holds. */
 export function tellRejected(clusters: Clusters, machine: StateNode): void {
   tellAlike(

@@ -6,11 +6,13 @@ import { coreSettings, defaultSettings } from '../../runtime/settings.ts';
 import type { ControllerContext } from '../nodeclaim/context.ts';
 import { ClaimCreator } from '../provisioning/create-claims.ts';
 import type { StaticNodes } from '../static/static-nodes.ts';
+import { Consolidation, type ConsolidationOptions } from './consolidation.ts';
 import { Disruption } from './controller.ts';
 import { Drift, StaticDrift } from './drift.ts';
 import { Emptiness } from './emptiness.ts';
 import { DisruptionMarks } from './marks.ts';
 import type { Method } from './method.ts';
+import { disruptionMetrics } from './metrics.ts';
 import { DisruptionQueue } from './queue.ts';
 import type { DisruptionSettings } from './snapshot.ts';
 
@@ -24,14 +26,26 @@ export interface DisruptionControllersOptions {
 }
 
 /** Methods in the order they are asked. */
-export function defaultMethods(staticNodes?: StaticNodes): Method[] {
-  return [new Emptiness(), ...(staticNodes ? [new StaticDrift(staticNodes)] : []), new Drift()];
+export function defaultMethods(staticNodes?: StaticNodes, consolidation?: ConsolidationOptions): Method[] {
+  return [
+    new Emptiness(),
+    ...(staticNodes ? [new StaticDrift(staticNodes)] : []),
+    new Drift(),
+    new Consolidation(consolidation),
+  ];
 }
 
 /** The controllers `disruption.queue` and `disruption`, ready to be started. */
 export function disruptionControllers(context: ControllerContext, options: DisruptionControllersOptions): Controller[] {
   const { random, settings = defaultSettings(coreSettings), staticNodes } = options;
-  const methods = options.methods ?? defaultMethods(staticNodes);
+  const { clock, metrics } = context;
+  const timeouts = metrics.counter(disruptionMetrics.consolidationTimeouts);
+  const methods =
+    options.methods ??
+    defaultMethods(staticNodes, {
+      clock: () => clock.monotonic(),
+      onTimeout: () => timeouts.inc({ consolidation_type: 'multi' }),
+    });
   const marks = new DisruptionMarks(context);
   const creator = new ClaimCreator(context);
   const queue = new DisruptionQueue({ context, marks, creator, ...(staticNodes ? { staticNodes } : {}) });

@@ -34,6 +34,8 @@ export interface Proposal {
   readonly destinations: readonly string[];
   /** Which metric counts it, when it is not the method's own. */
   readonly consolidationType?: string;
+  /** How it scores in the pools whose policy is Balanced. */
+  readonly scores?: readonly { readonly pool: string; readonly score: number }[];
   /** Called once when the command has begun, or could not. */
   readonly settled?: () => void;
 }

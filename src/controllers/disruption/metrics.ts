@@ -28,6 +28,22 @@ export const disruptionMetrics = {
     help: 'Nodes that were chosen, and spared because something changed before they were disrupted.',
     labels: ['consolidation_type'],
   }),
+  consolidationTimeouts: counter({
+    name: 'karpenter_voluntary_disruption_consolidation_timeouts_total',
+    help: 'Searches for consolidations that ended with what they had because they took too long.',
+    labels: ['consolidation_type'],
+  }),
+  consolidationScore: histogram({
+    name: 'karpenter_consolidation_score',
+    help: 'What consolidations of pools with the policy Balanced save for what they move; 1 is as much as the pool pays for.',
+    labels: ['decision', 'nodepool', 'policy'],
+    buckets: [0.1, 0.25, 0.33, 0.5, 1, 2, 5, 10],
+  }),
+  consolidationMoves: counter({
+    name: 'karpenter_consolidation_moves_total',
+    help: 'Consolidations of pools with the policy Balanced that were carried out or turned down.',
+    labels: ['decision', 'nodepool', 'policy'],
+  }),
   queueFailures: counter({
     name: 'karpenter_voluntary_disruption_queue_failures_total',
     help: 'Replacements that did not come up, so that the disruption was given up.',

@@ -31,7 +31,7 @@ async function start(options: { readonly apart: boolean }): Promise<void> {
   await machine(world, 'a');
   // A daemon leaves with its node, and does not make it less empty.
   await runningPod(world, 'daemon', 'a', { owner: 'DaemonSet' });
-  await machine(world, 'busy');
+  await machine(world, 'busy', { consolidatable: false });
   await runningPod(world, 'web', 'busy');
 }
 

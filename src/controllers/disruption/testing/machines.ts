@@ -22,6 +22,8 @@ export interface MachineParts {
   /** Whether no pod came or went for long enough. */
   readonly consolidatable?: boolean;
   readonly type?: string;
+  readonly zone?: string;
+  readonly capacityType?: string;
   readonly initialized?: boolean;
 }
 
@@ -33,8 +35,8 @@ export async function machine(world: TestWorld, name: string, parts: MachinePart
   const own = {
     [labels.nodePool]: pool,
     [labels.instanceType]: type,
-    [labels.zone]: 'zone-a',
-    [labels.capacityType]: 'on-demand',
+    [labels.zone]: parts.zone ?? 'zone-a',
+    [labels.capacityType]: parts.capacityType ?? 'on-demand',
     [nodeClassLabel(nodeClass)]: nodeClass.name,
   };
   const lastTransitionTime = formatTime(world.clock.now());
@@ -42,7 +44,8 @@ export async function machine(world: TestWorld, name: string, parts: MachinePart
     ({ type: of, status: 'True', reason: of, message: '', lastTransitionTime, observedGeneration: 1 }) as const;
   const conditions = ['Launched', 'Registered', 'Initialized', 'Ready', ...(consolidatable ? ['Consolidatable'] : [])];
   const claim = launchedClaim(name, { nodeName: name, spec });
-  const resources = { cpu: '4', memory: '8Gi', pods: '110' };
+  const cpus = Number(/^c-(\d+)x$/.exec(type)?.[1] ?? 4);
+  const resources = { cpu: String(cpus), memory: `${cpus * 2}Gi`, pods: '110' };
   world.cloud.instances.set(`fake://${name}`, {
     providerID: `fake://${name}`,
     labels: own,

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+import { afterEach, describe, expect, test } from 'vitest';
+import { getCondition } from '../../api/conditions.ts';
+import { annotations, labels } from '../../api/labels.ts';
+import type { NodeClaim } from '../../api/node-claim.ts';
+import { instanceType } from '../testing/fake-cloud.ts';
+import { type TestWorld, testWorld } from '../testing/world.ts';
+import { disruptionControllers } from './index.ts';
+import {
+  budget,
+  contextOf,
+  going,
+  initialize,
+  type MachineParts,
+  machine,
+  marksOf,
+  openPool,
+  runningPod,
+  unmarked,
+} from './testing/machines.ts';
+
+let world: TestWorld;
+afterEach(() => world.close());
+
+type PoolOptions = NonNullable<Parameters<TestWorld['pool']>[0]>;
+const onDemand: NonNullable<PoolOptions['template']> = {
+  requirements: [{ key: labels.capacityType, operator: 'In', values: ['on-demand'] }],
+};
+const anyWay: PoolOptions = { template: {} };
+
+async function start(pool: PoolOptions = {}, settings: Partial<TestWorld['settings']> = {}): Promise<void> {
+  world = await testWorld({ settings });
+  await openPool(world, { template: onDemand, ...pool });
+}
+
+/** A machine with a pod for each amount of CPU, named after the machine. */
+async function busy(name: string, cpus: readonly string[], parts: MachineParts = {}): Promise<void> {
+  await machine(world, name, parts);
+  for (const [i, cpu] of cpus.entries()) {
+    const containers = [{ name: 'main', image: 'app', resources: { requests: { cpu } } }];
+    await runningPod(world, `${name}-${i}`, name, { labels: { app: name }, spec: { containers } });
+  }
+}
+
+function run(): void {
+  world.run(...disruptionControllers(contextOf(world), world));
+}
+
+/** Runs the loop for as long as a proposal takes to become a command. */
+async function disrupt(): Promise<void> {
+  run();
+  await world.advance(15_000);
+}
+
+/** The machines that were bought and are not in service. */
+async function replacements(): Promise<NodeClaim[]> {
+  return (await world.claims()).filter((claim) => getCondition(claim, 'Initialized')?.status !== 'True');
+}
+
+function typesOf({ spec }: NodeClaim): readonly string[] {
+  return spec.requirements.find(({ key }) => key === labels.instanceType)?.values ?? [];
+}
+
+async function tainted(): Promise<string[]> {
+  const names: string[] = [];
+  for (const { metadata } of await world.nodes())
+    if ((await marksOf(world, metadata.name!)).tainted) names.push(metadata.name!);
+  return names;
+}
+
+describe('nodes whose pods fit on others', () => {
+  test('go, after they could go for another fifteen seconds', async () => {
+    await start();
+    await busy('a', ['1100m']);
+    await busy('b', ['2100m']);
+    run();
+    await world.advance(14_999);
+    expect(await going(world)).toEqual([]);
+    await world.advance(1);
+    expect(await going(world)).toEqual(['a']);
+    expect(await marksOf(world, 'a')).toEqual({ tainted: true, reason: 'Underutilized' });
+    expect(world.state.isNominated('fake://b')).toBe(true);
+    const counted = { decision: 'delete', reason: 'underutilized', consolidation_type: 'single' };
+    expect(await world.metrics.value('karpenter_voluntary_disruption_decisions_total', counted)).toBe(1);
+  });
+
+  test('go all at once, within the budget', async () => {
+    await start({ spec: { disruption: { budgets: [{ nodes: '2' }] } } });
+    for (const name of ['a', 'b', 'c', 'd']) await busy(name, ['900m']);
+    await disrupt();
+    expect(await going(world)).toHaveLength(2);
+  });
+
+  test('stay when the pods were given to them while the proposal waited', async () => {
+    await start();
+    await busy('a', ['1100m']);
+    await busy('b', ['2100m']);
+    run();
+    await world.advance(5000);
+    await runningPod(world, 'late', 'b', {
+      spec: { containers: [{ name: 'main', image: 'app', resources: { requests: { cpu: '1500m' } } }] },
+    });
+    await runningPod(world, 'late-2', 'a', {
+      spec: { containers: [{ name: 'main', image: 'app', resources: { requests: { cpu: '2500m' } } }] },
+    });
+    await world.advance(20_000);
+    expect(await going(world)).toEqual([]);
+    expect((await world.events('ConsolidationRejected')).length).toBeGreaterThan(0);
+  });
+
+  test.each([
+    [
+      'a pod that asks to stay',
+      (w: TestWorld) => runningPod(w, 'p', 'a', { annotations: { [annotations.doNotDisrupt]: 'true' } }),
+    ],
+    ['a pod whose budget is spent', (w: TestWorld) => budget(w, 'a', 0)],
+  ])('stay because of %s', async (_, protect) => {
+    await start();
+    await busy('a', ['1']);
+    await busy('b', ['3500m'], { consolidatable: false });
+    await protect(world);
+    await disrupt();
+    expect(await marksOf(world, 'a')).toEqual(unmarked);
+  });
+
+  test('do not go to nodes that want to be left alone for now', async () => {
+    await start({ spec: { disruption: { consolidateAfter: '1h' } } });
+    await busy('a', ['1']);
+    await busy('b', ['2'], { consolidatable: false });
+    world.cloud.types = world.cloud.types.filter(({ name }) => name === 'c-4x');
+    await disrupt();
+    expect(await going(world)).toEqual([]);
+  });
+
+  test.each(['WhenEmpty', 'WhenEmptyOrUnderutilized', 'Balanced'] as const)('under %s', async (policy) => {
+    await start({ spec: { disruption: { consolidationPolicy: policy } } });
+    await busy('a', ['1100m']);
+    await busy('b', ['2100m']);
+    await disrupt();
+    expect(await going(world)).toEqual(policy === 'WhenEmpty' ? [] : ['a']);
+    if (policy === 'WhenEmpty')
+      expect(await world.events('Unconsolidatable')).toContain(
+        'Unconsolidatable Node/a: NodePool "default" has non-empty consolidation disabled',
+      );
+  });
+});
+
+describe('a node that is too large', () => {
+  test('is replaced by a cheaper one, and stays until that is in service', async () => {
+    await start();
+    await busy('a', ['1500m'], { type: 'c-8x' });
+    await disrupt();
+    expect(await going(world)).toEqual([]);
+    const [replacement, another] = await replacements();
+    expect(another).toBeUndefined();
+    expect(typesOf(replacement!)).toEqual(['c-2x', 'c-4x']);
+    await world.launch();
+    await initialize(world, replacement!.metadata.name!);
+    await world.advance(2000);
+    expect(await going(world)).toEqual(['a']);
+  });
+
+  test('stays when nothing cheaper will do, and says so', async () => {
+    await start();
+    await busy('a', ['3500m']);
+    await disrupt();
+    expect(await world.claims()).toHaveLength(1);
+    expect(await world.events('Unconsolidatable')).toContain(
+      "Unconsolidatable Node/a: Can't replace with a cheaper node",
+    );
+  });
+
+  test('moves to spot where the pool allows it, and to nothing else', async () => {
+    await start(anyWay);
+    await busy('a', ['3500m']);
+    await disrupt();
+    const [replacement] = await replacements();
+    expect(replacement?.spec.requirements.find(({ key }) => key === labels.capacityType)?.values).toEqual(['spot']);
+  });
+
+  test('together with others makes one of the right size, in one command', async () => {
+    await start();
+    world.cloud.types = [...world.cloud.types, instanceType(6)];
+    for (const name of ['a', 'b', 'c']) await busy(name, ['1800m'], { type: 'c-16x' });
+    await disrupt();
+    expect(await tainted()).toEqual(['a', 'b', 'c']);
+    const bought = await replacements();
+    expect(bought.map((claim) => typesOf(claim)[0])).toEqual(['c-6x']);
+  });
+
+  test('is replaced by several where one would cost more', async () => {
+    await start();
+    world.cloud.types = [instanceType(2), instanceType(16, { name: 'c-16x' })];
+    await busy('a', ['1500m', '1500m'], { type: 'c-16x' });
+    await disrupt();
+    expect((await replacements()).map((claim) => typesOf(claim))).toEqual([['c-2x'], ['c-2x']]);
+  });
+
+  test('stays when the saving is below the threshold, or below the price of the moves', async () => {
+    await start({}, { consolidationSavingsThreshold: 60 });
+    await busy('a', ['3500m'], { type: 'c-8x' });
+    await disrupt();
+    expect(await world.claims()).toHaveLength(1);
+    await world.close();
+    await start({}, { podMovePrice: 0.5 });
+    await busy('a', ['3500m'], { type: 'c-8x' });
+    await disrupt();
+    expect(await world.claims()).toHaveLength(1);
+  });
+
+  test('stays under Balanced when half of it would not be saved', async () => {
+    await start({ spec: { disruption: { consolidationPolicy: 'Balanced' } } });
+    world.cloud.types = [instanceType(8), instanceType(5)];
+    await busy('a', ['4500m'], { type: 'c-8x' });
+    await disrupt();
+    expect(await world.claims()).toHaveLength(1);
+    world.cloud.types = [instanceType(8), instanceType(5), instanceType(4)];
+    await runningPod(world, 'x', 'a');
+    expect((await world.events('Unconsolidatable')).join()).toContain('Balanced');
+  });
+});
+
+describe('a spot node', () => {
+  const spot = { capacityType: 'spot', type: 'c-32x' };
+  const gates = (on: boolean) => ({ featureGates: { ...defaultGates, SpotToSpotConsolidation: on } }) as never;
+  const defaultGates = {
+    NodeRepair: false,
+    ReservedCapacity: true,
+    SpotToSpotConsolidation: false,
+    NodeOverlay: false,
+    StaticCapacity: false,
+    CapacityBuffer: false,
+  };
+
+  test('is not replaced by spot unless the gate is open', async () => {
+    await start(anyWay, gates(false));
+    await busy('a', ['1500m'], spot);
+    await disrupt();
+    expect(await world.claims()).toHaveLength(1);
+    expect((await world.events('Unconsolidatable')).join()).toContain('SpotToSpotConsolidation is disabled');
+  });
+
+  test('needs fifteen cheaper types to choose from, and takes the cheapest fifteen', async () => {
+    await start(anyWay, gates(true));
+    await busy('a', ['1500m'], spot);
+    run();
+    await world.advance(15_000);
+    expect(await world.claims()).toHaveLength(1);
+    expect((await world.events('Unconsolidatable')).join()).toContain('requires 15 cheaper instance type options');
+    world.cloud.types = [
+      ...world.cloud.types,
+      ...Array.from({ length: 20 }, (_, i) => instanceType(3 + i, { name: `d-${i}` })),
+    ];
+    await world.advance(320_000);
+    const [replacement] = await replacements();
+    expect(typesOf(replacement!)).toHaveLength(15);
+  });
+});
+
+describe('quiet', () => {
+  test('what was decided is not undone, and nothing goes on when nothing changes', async () => {
+    await start();
+    await busy('a', ['1500m'], { type: 'c-8x' });
+    await busy('b', ['3500m']);
+    await disrupt();
+    const [replacement] = await replacements();
+    await world.launch();
+    await initialize(world, replacement!.metadata.name!);
+    await world.advance(2000);
+    const before = (await world.claims()).map(({ metadata }) => metadata.name);
+    await world.advance(15 * 60_000);
+    expect((await world.claims()).map(({ metadata }) => metadata.name)).toEqual(before);
+  });
+});

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes whose pods fit elsewhere, or on less, go: the whole cluster is looked at in every pass, and as many nodes are
+// replaced by as many machines as make it cheapest, within budgets and policies.
+import { hasTrueConditions, nodeClaimConditions } from '../../api/conditions.ts';
+import { never } from '../../api/duration.ts';
+import { labels } from '../../api/labels.ts';
+import type { NewNodeClaim } from '../../scheduling/problem.ts';
+import { consolidate, type Removable } from '../../scheduling/removal/consolidate.ts';
+import { Balance, leastScore } from './balanced.ts';
+import { type Candidate, isEmpty } from './candidates.ts';
+import { bySavings, type Concern, type Method, type MethodView, type Proposal } from './method.ts';
+import { cannotBeCheaper, cheaperReplacements } from './replacement-rules.ts';
+import { unfinishedMachines, unsettledMachines } from './snapshot.ts';
+
+export interface ConsolidationOptions {
+  /** Milliseconds from any start; none: a search takes as long as it takes. */
+  readonly clock?: () => number;
+  /** After this long a search ends with what it has. */
+  readonly timeoutMs?: number;
+  /** Called when it did. */
+  readonly onTimeout?: () => void;
+}
+
+const defaultTimeoutMs = 5000;
+
+interface Going extends Removable {
+  readonly candidate: Candidate;
+}
+
+/** The methods `MultiNodeConsolidation` and `SingleNodeConsolidation` in one. */
+export class Consolidation implements Method {
+  readonly name = 'Consolidation';
+  readonly reason = 'Underutilized';
+  readonly disruptionClass = 'graceful';
+  readonly consolidationType = 'multi';
+  readonly validateAfterMs = 15_000;
+  readonly #options: ConsolidationOptions;
+
+  constructor(options: ConsolidationOptions = {}) {
+    this.#options = options;
+  }
+
+  concerns(candidate: Candidate): Concern {
+    const { nodePool, nodeClaim, instanceType, machine } = candidate;
+    const { replicas, disruption } = nodePool.spec;
+    if (replicas !== undefined || isEmpty(candidate)) return false;
+    const name = JSON.stringify(nodePool.metadata.name ?? '');
+    const typeName = machine.labels[labels.instanceType];
+    if (!instanceType) return { unconsolidatable: `Instance Type ${JSON.stringify(typeName ?? '')} not found` };
+    for (const label of [labels.capacityType, labels.zone])
+      if (machine.labels[label] === undefined) return { unconsolidatable: `Node does not have label "${label}"` };
+    if (disruption?.consolidateAfter === never)
+      return { unconsolidatable: `NodePool ${name} has consolidation disabled` };
+    if (disruption?.consolidationPolicy === 'WhenEmpty')
+      return { unconsolidatable: `NodePool ${name} has non-empty consolidation disabled` };
+    return hasTrueConditions(nodeClaim, nodeClaimConditions.consolidatable);
+  }
+
+  propose(view: MethodView): Proposal[] {
+    const { snapshot, budgets, leaving, reject } = view;
+    const open = view.candidates.filter(({ nodePool }) => budgets.left(nodePool) > 0).toSorted(bySavings);
+    if (open.length === 0) return [];
+    const pools = new Map(open.map(({ nodePool }) => [nodePool.metadata.name ?? '', nodePool]));
+    const balance = new Balance(snapshot);
+    const { clock, timeoutMs = defaultTimeoutMs, onTimeout } = this.#options;
+    const end = clock ? clock() + timeoutMs : Number.POSITIVE_INFINITY;
+    let timedOut = false;
+    const commands = consolidate<Going>({
+      problem: snapshot.problem({
+        candidates: open.map(({ machine }) => machine.key),
+        closedToMoves: new Set([...unfinishedMachines(snapshot), ...unsettledMachines(snapshot), ...leaving]),
+        reservedOfferingMode: 'Fallback',
+      }),
+      removable: open.map((candidate) => ({
+        node: candidate.machine.nodeName ?? candidate.machine.name,
+        pool: candidate.nodePool.metadata.name ?? '',
+        price: candidate.price,
+        candidate,
+      })),
+      budget: (pool) => budgets.left(pools.get(pool)!),
+      movePrice: snapshot.settings.podMovePrice,
+      approve: (going, claims, pods) => approve(going, claims, pods, view, balance),
+      explain: ({ candidate }, why) => reject(candidate, 'unconsolidatable', why),
+      expired: () => {
+        timedOut ||= clock !== undefined && clock() >= end;
+        return timedOut;
+      },
+    });
+    if (timedOut) onTimeout?.();
+    const keys = new Map(
+      [...snapshot.machines.nodes()].map((machine) => [machine.nodeName ?? machine.name, machine.key]),
+    );
+    return commands.map(({ nodes, claims, destinations }): Proposal => {
+      const candidates = nodes.map(({ candidate }) => candidate);
+      for (const { nodePool } of candidates) budgets.take(nodePool);
+      const savings = savingsOfAll(candidates, claims);
+      return {
+        candidates,
+        replacements: claims,
+        destinations: destinations.flatMap((name) => keys.get(name) ?? []),
+        consolidationType: candidates.length > 1 ? 'multi' : 'single',
+        scores: balance.scores(candidates, savings),
+      };
+    });
+  }
+}
+
+/** Whether a consolidation keeps all rules about prices; the machines with the types that do, or why not. */
+function approve(
+  going: readonly Going[],
+  claims: readonly NewNodeClaim[],
+  pods: number,
+  { snapshot, catalog }: MethodView,
+  balance: Balance,
+): readonly NewNodeClaim[] | string {
+  const { settings } = snapshot;
+  const candidates = going.map(({ candidate }) => candidate);
+  const kept =
+    claims.length === 0
+      ? claims
+      : cheaperReplacements(candidates, claims, {
+          catalog,
+          spotToSpot: settings.featureGates.SpotToSpotConsolidation,
+        });
+  if (typeof kept === 'string') return kept;
+  const price = candidates.reduce((sum, candidate) => sum + candidate.price, 0);
+  const savings = savingsOfAll(candidates, kept);
+  if (claims.length > 0 && !(savings > 0)) return cannotBeCheaper;
+  if (savings < (price * settings.consolidationSavingsThreshold) / 100)
+    return `It would save less than ${settings.consolidationSavingsThreshold} % of the price`;
+  if (savings < pods * settings.podMovePrice) return `It would save too little for the ${pods} pods it moves`;
+  const poor = balance.scores(candidates, savings).find(({ score }) => score < leastScore);
+  if (poor) return `Balanced: it would save too little for what it moves (score ${poor.score.toFixed(2)})`;
+  return kept;
+}
+
+function savingsOfAll(candidates: readonly Candidate[], claims: readonly NewNodeClaim[]): number {
+  const price = candidates.reduce((sum, candidate) => sum + candidate.price, 0);
+  return claims.reduce((sum, claim) => sum - claim.price, price);
+}

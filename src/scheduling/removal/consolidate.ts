@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// Looks for the cheapest shape of a cluster that removing nodes can lead to. First every node whose pods fit on the
+// others; then nodes that smaller or fewer machines can replace, many at once before one by one. A node that took pods in
+// thought may itself be replaced: then both are one command, and the pods move once.
+import type { NewNodeClaim, Problem } from '../problem.ts';
+import { type Removal, Removals } from './removals.ts';
+
+/** A node that may go. */
+export interface Removable {
+  readonly node: string;
+  /** Whose budget it takes from. */
+  readonly pool: string;
+  /** Per hour. */
+  readonly price: number;
+}
+
+/** Nodes that go together. */
+export interface RemovalCommand<T extends Removable> {
+  readonly nodes: readonly T[];
+  readonly claims: readonly NewNodeClaim[];
+  /** Nodes by name that take some of their pods. */
+  readonly destinations: readonly string[];
+  /** How many pods move. */
+  readonly pods: number;
+}
+
+export interface ConsolidateOptions<T extends Removable> {
+  /** The cluster; `state.candidates` names all that may go. */
+  readonly problem: Problem;
+  /** Those that may go, the best to lose first. */
+  readonly removable: readonly T[];
+  /** How many nodes each pool may lose. */
+  readonly budget: (pool: string) => number;
+  /**
+   * Whether nodes may go for these machines: gives the machines, perhaps fewer types of each, or why not. `pods` is how many
+   * move.
+   */
+  readonly approve: (
+    nodes: readonly T[],
+    claims: readonly NewNodeClaim[],
+    pods: number,
+  ) => readonly NewNodeClaim[] | string;
+  /** Says, for a node by itself, why it stays. */
+  readonly explain?: (node: T, why: string) => void;
+  /** What moving a pod is worth, by the hour; 0 unless told. */
+  readonly movePrice?: number;
+  /** Whether time is up: what was found until then stands. */
+  readonly expired?: () => boolean;
+}
+
+/** How many nodes are replaced together at most. */
+const largestChunk = 32;
+
+/** The commands, each of which saves by itself; together they leave every pod a place. */
+export function consolidate<T extends Removable>(options: ConsolidateOptions<T>): RemovalCommand<T>[] {
+  const removals = new Removals(options.problem);
+  let best: { commands: RemovalCommand<T>[]; gain: number } | undefined;
+  for (const strategy of strategies) {
+    const search = new Search(options, removals, best !== undefined);
+    const commands = search.run(strategy);
+    const gain = commands.reduce((sum, command) => sum + gainOf(command, options.movePrice ?? 0), 0);
+    if (!best || gain > best.gain * (1 + 1e-9)) best = { commands, gain };
+    if (options.expired?.()) break;
+    removals.reset();
+  }
+  return best!.commands;
+}
+
+/** What a command saves by the hour, less what its moves are worth. */
+function gainOf<T extends Removable>({ nodes, claims, pods }: RemovalCommand<T>, movePrice: number): number {
+  const price = nodes.reduce((sum, node) => sum + node.price, 0);
+  return claims.reduce((sum, claim) => sum - claim.price, price) - pods * movePrice;
+}
+
+/** In which order to try what. None is best for every cluster: all are tried, and the one that saves most is taken. */
+type Strategy = readonly ('delete' | 'delete wasteful' | 'replace')[];
+const strategies: readonly Strategy[] = [
+  ['delete', 'replace'],
+  ['replace', 'delete', 'replace'],
+  ['delete wasteful', 'replace'],
+];
+
+interface Draft<T> {
+  readonly nodes: T[];
+  claims: NewNodeClaim[];
+  readonly pods: Set<number>;
+}
+
+class Search<T extends Removable> {
+  readonly #options: ConsolidateOptions<T>;
+  readonly #removals: Removals;
+  readonly #left = new Map<string, number>();
+  readonly #bySlot = new Map<number, T>();
+  /** The commands so far, and by pod the one that moves it. */
+  readonly #drafts = new Set<Draft<T>>();
+  readonly #draftOf = new Map<number, Draft<T>>();
+  /** By pod: where it is now; -1 on a machine to be bought. */
+  readonly #whereabouts = new Map<number, number>();
+
+  /** `quiet`: reasons were told before. */
+  constructor(options: ConsolidateOptions<T>, removals: Removals, quiet: boolean) {
+    const { explain: _, ...rest } = options;
+    this.#options = quiet ? rest : options;
+    this.#removals = removals;
+    for (const removable of options.removable) {
+      const slot = this.#removals.slotOf(removable.node);
+      if (slot === undefined) options.explain?.(removable, 'it cannot be simulated');
+      else this.#bySlot.set(slot, removable);
+    }
+  }
+
+  run(strategy: Strategy): RemovalCommand<T>[] {
+    for (const step of strategy) {
+      if (step === 'replace') this.#replace();
+      else this.#delete(step === 'delete wasteful' ? this.#byWaste() : [...this.#bySlot.keys()]);
+    }
+    return [...this.#drafts].map((draft) => ({
+      nodes: draft.nodes,
+      claims: draft.claims,
+      pods: draft.pods.size,
+      destinations: [...new Set([...draft.pods].map((pod) => this.#whereabouts.get(pod) ?? -1))]
+        .filter((slot) => slot >= 0)
+        .map((slot) => this.#removals.nameOf(slot)),
+    }));
+  }
+
+  #expired(): boolean {
+    return this.#options.expired?.() ?? false;
+  }
+
+  #delete(slots: readonly number[]): void {
+    for (const slot of slots) {
+      if (this.#expired()) return;
+      if (this.#removals.isGone(slot) || !this.#budgetFor([this.#bySlot.get(slot)!])) continue;
+      const removal = this.#removals.tryDelete([slot]);
+      if (removal && !this.#settle(removal)) this.#removals.takeBack();
+    }
+  }
+
+  /** Those that cost most for what their pods need at least come first. */
+  #byWaste(): number[] {
+    return [...this.#bySlot]
+      .map(([slot, { price }]) => ({ slot, waste: price - this.#removals.leastCost([slot]) }))
+      .sort((a, b) => b.waste - a.waste || a.slot - b.slot)
+      .map(({ slot }) => slot);
+  }
+
+  /** What is left is replaced: the most wasteful together, in halves where that does not pay, in the end one by one. */
+  #replace(): void {
+    const wasteful = [...this.#bySlot]
+      .filter(([slot]) => !this.#removals.isGone(slot))
+      .map(([slot, removable]) => ({ slot, removable, waste: removable.price - this.#removals.leastCost([slot]) }))
+      .filter(({ waste, removable }) => {
+        if (waste > 1e-9) return true;
+        this.#options.explain?.(removable, cannotBeCheaper);
+        return false;
+      })
+      .sort((a, b) => b.waste - a.waste || a.slot - b.slot);
+    let chunk: number[] = [];
+    const taken = new Map<string, number>();
+    const flush = (): void => {
+      if (chunk.length > 0) this.#tryReplace(chunk);
+      chunk = [];
+      taken.clear();
+    };
+    for (const { slot, removable } of wasteful) {
+      const { pool } = removable;
+      if ((taken.get(pool) ?? 0) >= this.#leftOf(pool)) continue;
+      taken.set(pool, (taken.get(pool) ?? 0) + 1);
+      chunk.push(slot);
+      if (chunk.length === largestChunk) flush();
+      if (this.#expired()) return;
+    }
+    flush();
+  }
+
+  #tryReplace(slots: readonly number[]): void {
+    if (this.#expired()) return;
+    const live = slots.filter((slot) => !this.#removals.isGone(slot));
+    if (live.length === 0) return;
+    const nodes = live.map((slot) => this.#bySlot.get(slot)!);
+    if (this.#budgetFor(nodes)) {
+      const price = nodes.reduce((sum, { price: own }) => sum + own, 0);
+      const removal = this.#removals.leastCost(live) < price ? this.#removals.tryReplace(live, price) : undefined;
+      if (removal) {
+        if (this.#settle(removal)) return;
+        this.#removals.takeBack();
+      } else if (live.length === 1) this.#options.explain?.(nodes[0]!, cannotBeCheaper);
+    }
+    if (live.length === 1) return;
+    const middle = Math.ceil(live.length / 2);
+    this.#tryReplace(live.slice(0, middle));
+    this.#tryReplace(live.slice(middle));
+  }
+
+  // ---- commands
+
+  /** Makes a removal part of a command, if the command it makes up is approved; false leaves all as it was. */
+  #settle(removal: Removal): boolean {
+    const merged = new Set<Draft<T>>();
+    for (const { pod } of removal.moves) {
+      const draft = this.#draftOf.get(pod);
+      if (draft) merged.add(draft);
+    }
+    const fresh = removal.slots.map((slot) => this.#bySlot.get(slot)!);
+    const nodes = [...[...merged].flatMap((draft) => draft.nodes), ...fresh];
+    const pods = new Set([...[...merged].flatMap((draft) => [...draft.pods]), ...removal.moves.map(({ pod }) => pod)]);
+    const claims = [...[...merged].flatMap((draft) => draft.claims), ...removal.claims];
+    const approved = this.#options.approve(nodes, claims, pods.size);
+    if (typeof approved === 'string') {
+      if (removal.slots.length === 1) this.#options.explain?.(fresh[0]!, approved);
+      return false;
+    }
+    const draft: Draft<T> = { nodes, claims: [...approved], pods };
+    for (const old of merged) this.#drafts.delete(old);
+    this.#drafts.add(draft);
+    for (const pod of pods) this.#draftOf.set(pod, draft);
+    for (const { pod, slot } of removal.moves) this.#whereabouts.set(pod, slot);
+    for (const { pool } of fresh) this.#left.set(pool, this.#leftOf(pool) - 1);
+    this.#removals.keep(removal);
+    return true;
+  }
+
+  #leftOf(pool: string): number {
+    return this.#left.get(pool) ?? this.#options.budget(pool);
+  }
+
+  #budgetFor(nodes: readonly T[]): boolean {
+    const wanted = new Map<string, number>();
+    for (const { pool } of nodes) wanted.set(pool, (wanted.get(pool) ?? 0) + 1);
+    for (const [pool, count] of wanted) if (count > this.#leftOf(pool)) return false;
+    return true;
+  }
+}
+
+const cannotBeCheaper = "Can't replace with a cheaper node";

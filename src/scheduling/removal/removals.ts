@@ -1,0 +1,504 @@
+// SPDX-License-Identifier: Apache-2.0
+// A cluster from which nodes can be taken away in thought. Compiled once; each question changes only what the pods of the
+// nodes in question touch, and is taken back or kept. What was kept counts in the next question.
+
+import { Domains } from '../domains.ts';
+import { Finalizer } from '../finalize.ts';
+import type { HostPort } from '../host-ports.ts';
+import { hostRejects, type NewNode } from '../in-flight.ts';
+import { type Packed, Packer } from '../pack.ts';
+import { affinityAllows, type PodClass } from '../pod-class.ts';
+import type { NewNodeClaim, Problem } from '../problem.ts';
+import { Reaches } from '../reach.ts';
+import { Reservations } from '../reservations.ts';
+import { Thrift } from '../thrift.ts';
+import { type Choice, chooseDomains, type Group, passesFilter } from '../topology.ts';
+import { compile, type NodeKind, type Target, type World } from '../world.ts';
+import { LeastCost } from './least-cost.ts';
+
+/** Where the pods of nodes that went would be. */
+export interface Removal {
+  /** Slots of the nodes that went. */
+  readonly slots: readonly number[];
+  /** Their pods, and the slot each went to; -1 for one on a machine to be bought. */
+  readonly moves: readonly { readonly pod: number; readonly slot: number }[];
+  /** Machines to buy. */
+  readonly claims: readonly NewNodeClaim[];
+}
+
+/** How dear machines may be that pods join, in thrifty packings; see plan.ts. */
+const tolerances = [1.1, 1.01];
+
+export class Removals {
+  readonly world: World;
+  readonly #slotOf = new Map<string, number>();
+  /** By slot: the pods that would have to move; undefined for nodes that are no candidates. */
+  readonly #pods: (number[] | undefined)[];
+  /** By slot: 1 while it is in question, 2 when it is gone for good. */
+  readonly #gone: Uint8Array;
+  /** Slots that the question has put pods on. */
+  readonly #touched = new Set<number>();
+  readonly #reaches: Reaches;
+  readonly #domains: Domains;
+  readonly #rank: Int32Array;
+  /** By kind and what is looked for: the position before which every node has said no for good. */
+  readonly #cursors: Map<number, number>[];
+  readonly #leastCost: LeastCost;
+  /** Nodes by name that have a pod which cannot be used at all. */
+  readonly #unusable = new Set<string>();
+  readonly #filterMemo = new Map<number, boolean>();
+  /** What takes the question back. */
+  #undo: (() => void)[] = [];
+  /** What takes back all that was kept. */
+  #kept: (() => void)[] = [];
+
+  /** `problem.state.candidates` names the nodes that may be asked about. */
+  constructor(problem: Problem) {
+    this.world = compile(problem, { candidatesStay: true });
+    const { batch, targets } = this.world;
+    this.#pods = targets.map(() => undefined);
+    this.#gone = new Uint8Array(targets.length);
+    this.#cursors = this.world.kinds.map(() => new Map());
+    this.#reaches = new Reaches(this.world, []);
+    this.#domains = new Domains(this.world, new Reservations(problem, this.world.templates), 'cheapest');
+    this.#rank = new Int32Array(batch.pods.length);
+    for (const [rank, pod] of batch.order.entries()) this.#rank[pod] = rank;
+    for (const { node, slot } of targets) this.#slotOf.set(node.name, slot);
+    for (const name of problem.state?.candidates ?? []) {
+      const slot = this.#slotOf.get(name);
+      if (slot !== undefined) this.#pods[slot] = [];
+    }
+    this.#putBack();
+    this.#placeOthers();
+    this.#findUnusable(problem);
+    this.#leastCost = new LeastCost(this.world, this.#demands());
+  }
+
+  /** The slot of a candidate; undefined when it cannot be asked about. */
+  slotOf(name: string): number | undefined {
+    const slot = this.#slotOf.get(name);
+    if (slot === undefined || !this.#pods[slot] || this.#unusable.has(name)) return undefined;
+    return slot;
+  }
+
+  nameOf(slot: number): string {
+    return this.world.targets[slot]!.node.name;
+  }
+
+  isGone(slot: number): boolean {
+    return this.#gone[slot] !== 0;
+  }
+
+  /** The pods that would have to move now. */
+  podsOn(slot: number): readonly number[] {
+    return this.#pods[slot] ?? [];
+  }
+
+  /** The least that machines for the pods of these nodes can cost. */
+  leastCost(slots: Iterable<number>): number {
+    const total = new Float64Array(this.world.axis.size);
+    const { requests, batch } = this.world;
+    for (const slot of slots) {
+      for (const pod of this.podsOn(slot)) {
+        const request = requests[batch.shapeOf[pod]!]!;
+        for (let r = 0; r < total.length; r++) total[r]! += request[r]!;
+      }
+    }
+    return this.#leastCost.of(total);
+  }
+
+  /** Takes nodes away if their pods find a place on the others; undefined, and nothing changed, when they do not. */
+  tryDelete(slots: readonly number[]): Removal | undefined {
+    const pods = this.#takeAway(slots);
+    const moves: { pod: number; slot: number }[] = [];
+    for (const pod of pods) {
+      const target = this.#find(pod);
+      if (!target) {
+        this.takeBack();
+        return undefined;
+      }
+      this.#take(target, pod);
+      moves.push({ pod, slot: target.slot });
+    }
+    return { slots, moves, claims: [] };
+  }
+
+  /**
+   * Takes nodes away and buys for less than `budget` what their pods need beyond the others; undefined, and nothing
+   * changed, when that cannot be had.
+   */
+  tryReplace(slots: readonly number[], budget: number): Removal | undefined {
+    const pods = this.#takeAway(slots);
+    let best: { packed: Packed; claims: NewNodeClaim[]; price: number } | undefined;
+    const order = Int32Array.from(pods);
+    const world: World = { ...this.world, batch: { ...this.world.batch, order } };
+    const restore = this.#remember(pods);
+    const attempt = (tolerance?: number): void => {
+      const thrift = tolerance === undefined ? undefined : new Thrift(tolerance);
+      const packed = new Packer(world, {}, thrift, order).run();
+      if (packed.failed.length === 0) {
+        const finalizer = new Finalizer(world);
+        let price = 0;
+        for (const node of packed.nodes) price += finalizer.factsOf(node).claim.price;
+        if (price < (best?.price ?? budget) * (1 - 1e-9))
+          best = { packed, claims: packed.nodes.map((node) => finalizer.claimOf(node)), price };
+      }
+      restore(packed);
+    };
+    attempt();
+    if (pods.length > 1) for (const tolerance of tolerances) attempt(tolerance);
+    if (!best) {
+      this.takeBack();
+      return undefined;
+    }
+    const moves: { pod: number; slot: number }[] = [];
+    for (const { pod, target } of best.packed.steps) {
+      if (target) this.#take(target, pod);
+      moves.push({ pod, slot: target?.slot ?? -1 });
+    }
+    for (const node of best.packed.nodes) this.#countNew(node);
+    for (const claim of best.claims) this.#chargeLimits(claim);
+    return { slots, moves, claims: best.claims };
+  }
+
+  /** The last question is taken back: everything is as it was before. */
+  takeBack(): void {
+    for (let i = this.#undo.length - 1; i >= 0; i--) this.#undo[i]!();
+    this.#undo = [];
+    this.#touched.clear();
+  }
+
+  /** The last question is kept: the nodes are gone, and their pods where it put them. */
+  keep({ slots, moves }: Removal): void {
+    this.#kept.push(...this.#undo);
+    this.#undo = [];
+    this.#touched.clear();
+    for (const slot of slots) {
+      const pods = this.#pods[slot];
+      this.#kept.push(() => {
+        this.#pods[slot] = pods;
+      });
+      this.#pods[slot] = [];
+      this.#gone[slot] = 2;
+    }
+    for (const { pod, slot } of moves) {
+      const pods = slot < 0 ? undefined : this.#pods[slot];
+      if (!pods) continue;
+      pods.push(pod);
+      this.#kept.push(() => void pods.pop());
+    }
+  }
+
+  /** Everything that was kept is taken back: the cluster is as it was at first. */
+  reset(): void {
+    this.takeBack();
+    for (let i = this.#kept.length - 1; i >= 0; i--) this.#kept[i]!();
+    this.#kept = [];
+    for (const cursors of this.#cursors) cursors.clear();
+  }
+
+  // ---- setting up
+
+  /** Pods of candidates are where they are. */
+  #putBack(): void {
+    const { batch, targets } = this.world;
+    for (let pod = 0; pod < batch.pods.length; pod++) {
+      if (batch.isCandidate[pod] === 0) continue;
+      const slot = this.#slotOf.get(batch.pods[pod]!.spec.nodeName ?? '');
+      if (slot === undefined) continue;
+      this.#take(targets[slot]!, pod);
+      this.#pods[slot]?.push(pod);
+    }
+    this.#undo = [];
+    this.#touched.clear();
+  }
+
+  /** Pods that wait, or whose node is going anyway, get their places first. */
+  #placeOthers(): void {
+    const { batch } = this.world;
+    const order = batch.order.filter((pod) => batch.isCandidate[pod] === 0);
+    if (order.length === 0) return;
+    const restore = this.#remember(order);
+    const packed = new Packer({ ...this.world, batch: { ...batch, order } }, {}, undefined, order).run();
+    restore(packed);
+    for (const { pod, target } of packed.steps) {
+      if (!target) continue;
+      this.#take(target, pod);
+      this.#pods[target.slot]?.push(pod);
+    }
+    this.#undo = [];
+    this.#touched.clear();
+  }
+
+  /** Pods that cannot be used keep their node where it is. */
+  #findUnusable(problem: Problem): void {
+    const { rejected } = this.world.batch;
+    if (rejected.length === 0) return;
+    const keys = new Set(rejected.map(({ key }) => key));
+    for (const { metadata, spec } of problem.pods)
+      if (spec?.nodeName && keys.has(`${metadata?.namespace ?? 'default'}/${metadata?.name ?? ''}`))
+        this.#unusable.add(spec.nodeName);
+  }
+
+  /** The mix of everything, and mixes that lean to one side. */
+  #demands(): Float64Array[] {
+    const { axis, requests, batch } = this.world;
+    const total = new Float64Array(axis.size);
+    for (let pod = 0; pod < batch.pods.length; pod++) {
+      const request = requests[batch.shapeOf[pod]!]!;
+      for (let r = 0; r < total.length; r++) if (Number.isFinite(request[r])) total[r]! += request[r]!;
+    }
+    const leaning = axis.names.flatMap((name, r) => {
+      if (name !== 'cpu' && name !== 'memory') return [];
+      const demand = total.slice();
+      demand[r]! *= 4;
+      return [demand];
+    });
+    return [total, ...leaning];
+  }
+
+  // ---- questions
+
+  /** The nodes are gone; gives their pods in the order of the queue. */
+  #takeAway(slots: readonly number[]): number[] {
+    if (this.#undo.length > 0) throw new Error('the last question was neither taken back nor kept');
+    const pods: number[] = [];
+    for (const slot of slots) {
+      const target = this.world.targets[slot]!;
+      this.#gone[slot] = 1;
+      const room = target.room.slice();
+      for (const pod of this.podsOn(slot)) {
+        pods.push(pod);
+        this.#countAll(pod, target, -1);
+      }
+      target.room.fill(-1);
+      this.#undo.push(() => {
+        this.#gone[slot] = 0;
+        target.room.set(room);
+        for (const pod of this.podsOn(slot)) this.#countAll(pod, target, 1);
+      });
+      this.#freeLimits(target);
+    }
+    return pods.sort((a, b) => this.#rank[a]! - this.#rank[b]!);
+  }
+
+  #freeLimits({ node }: Target): void {
+    const limits = this.world.templates.find(({ nodePool }) => nodePool === node.nodePool)?.limits;
+    if (!limits) return;
+    const before = new Map(limits);
+    for (const [name, left] of before)
+      limits.set(name, left + (name === 'nodes' ? 1_000_000_000n : (node.capacity.get(name) ?? 0n)));
+    this.#undo.push(() => {
+      for (const [name, left] of before) limits.set(name, left);
+    });
+  }
+
+  /** A machine to be bought counts against the limits of its pool, as the cheapest it may become. */
+  #chargeLimits({ nodePool, instanceTypes }: NewNodeClaim): void {
+    const template = this.world.templates.find((one) => one.nodePool === nodePool);
+    const limits = template?.limits;
+    if (!limits) return;
+    const capacity = template.catalog.types.find(({ name }) => name === instanceTypes[0])?.capacity;
+    const before = new Map(limits);
+    for (const [name, left] of before)
+      limits.set(name, left - (name === 'nodes' ? 1_000_000_000n : (capacity?.get(name) ?? 0n)));
+    this.#undo.push(() => {
+      for (const [name, left] of before) limits.set(name, left);
+    });
+  }
+
+  /** Pods on a machine to be bought count in the domains it is sure to have, or must be kept away from. */
+  #countNew(node: NewNode): void {
+    const { classOf, counted, space } = this.world;
+    const { template, set } = node.group;
+    const requirements = space.get(set);
+    const count = (group: Group, by: number): void => {
+      const domains = this.#domains.domainsOf(node.group, group.key!);
+      group.total += by;
+      if (domains.length === 1 || group.kind !== 'definite') for (const domain of domains) group.counts[domain]! += by;
+    };
+    for (const pod of node.pods) {
+      const { labels, owns } = classOf[pod]!;
+      const groups = [...counted[labels]!.zoned, ...owns.filter(({ key }) => key)].filter((group) =>
+        passesFilter(group.filter, requirements, template.taints, template.dialect.index, template.mayBeUndefined),
+      );
+      for (const group of groups) count(group, 1);
+      this.#undo.push(() => {
+        for (const group of groups) count(group, -1);
+      });
+    }
+  }
+
+  /** The first node that takes a pod as it is written. */
+  #find(pod: number): Target | undefined {
+    const { classOf, batch } = this.world;
+    const podClass = classOf[pod]!;
+    const { kinds } = this.#reaches.of(podClass);
+    const choices = podClass.keyRules.map((rules) =>
+      chooseDomains(rules, this.#domains.allowedDomains(podClass, rules.key)),
+    );
+    if (choices.some(({ domains, optional }) => domains.length === 0 && !optional)) return undefined;
+    if (!podClass.hostAffinities.every(({ group, self }) => group.hosts.size > 0 || (self && group.total === 0)))
+      return undefined;
+    let best: Target | undefined;
+    for (const kind of kinds) {
+      if (kind.closedToMoves && batch.isCandidate[pod] === 1) continue;
+      if (!choices.every((choice) => isOpen(choice, kind.domains[choice.key.index]!))) continue;
+      best = this.#findInKind(kind, podClass, pod, best?.slot ?? Number.POSITIVE_INFINITY) ?? best;
+    }
+    return best;
+  }
+
+  #findInKind(kind: NodeKind, podClass: PodClass, pod: number, below: number): Target | undefined {
+    const { requests, batch } = this.world;
+    const { targets } = kind;
+    const shape = batch.shapeOf[pod]!;
+    const request = requests[shape]!;
+    const key = podClass.signature * requests.length + shape;
+    const cursors = this.#cursors[kind.id]!;
+    const known = cursors.get(key) ?? 0;
+    // Behind the first node that may change its mind when the question is taken back nothing is remembered.
+    let remembered = -1;
+    let position = known;
+    let found: Target | undefined;
+    for (; position < targets.length; position++) {
+      const target = targets[position]!;
+      const { slot } = target;
+      if (slot >= below) break;
+      if (!hasRoom(target.room, request)) {
+        if (remembered < 0 && (this.#gone[slot] === 1 || this.#touched.has(slot))) remembered = position;
+        continue;
+      }
+      const rejects = podClass.signature !== 0 && hostRejects(podClass, slot, target.node.ports);
+      if (!rejects && affinityAllows(podClass, slot) && this.#canAttach(target, pod)) {
+        found = target;
+        break;
+      }
+      if (remembered < 0) remembered = position;
+    }
+    cursors.set(key, remembered < 0 ? position : remembered);
+    return found;
+  }
+
+  #canAttach(target: Target, pod: number): boolean {
+    const { volumeLimits } = target.node;
+    if (volumeLimits.size === 0) return true;
+    const { batch } = this.world;
+    const more = new Map<string, number>();
+    const { attached } = target.node;
+    for (const { driver, claim } of batch.attachments.get(batch.pods[pod]!) ?? [])
+      if (!attached.get(driver)?.has(claim)) more.set(driver, (more.get(driver) ?? 0) + 1);
+    for (const [driver, count] of more) {
+      const limit = volumeLimits.get(driver);
+      if (limit !== undefined && (attached.get(driver)?.size ?? 0) + count > limit) return false;
+    }
+    return true;
+  }
+
+  /** Puts a pod on a node, and remembers how to undo it. */
+  #take(target: Target, pod: number): void {
+    const { requests, batch, classOf } = this.world;
+    const request = requests[batch.shapeOf[pod]!]!;
+    const podClass = classOf[pod]!;
+    for (let r = 0; r < request.length; r++) target.room[r]! -= request[r]!;
+    this.#countAll(pod, target, 1);
+    const { ports } = podClass.side;
+    // The world is this one's own, and packings read what is taken from its nodes.
+    const taken = target.node.ports as HostPort[];
+    taken.push(...ports);
+    this.#touched.add(target.slot);
+    const added: { claims: Set<string>; claim: string }[] = [];
+    if (target.node.volumeLimits.size > 0) {
+      const attached = target.node.attached as Map<string, Set<string>>;
+      for (const { driver, claim } of batch.attachments.get(batch.pods[pod]!) ?? []) {
+        const claims = attached.get(driver) ?? new Set<string>();
+        attached.set(driver, claims);
+        if (claims.has(claim)) continue;
+        claims.add(claim);
+        added.push({ claims, claim });
+      }
+    }
+    this.#undo.push(() => {
+      for (let r = 0; r < request.length; r++) target.room[r]! += request[r]!;
+      this.#countAll(pod, target, -1);
+      taken.length -= ports.length;
+      for (const { claims, claim } of added) claims.delete(claim);
+    });
+  }
+
+  #countAll(pod: number, target: Target, by: number): void {
+    const podClass = this.world.classOf[pod]!;
+    const { zoned, hosted } = this.world.counted[podClass.labels]!;
+    for (const group of zoned) this.#count(group, target, by);
+    for (const group of hosted) this.#count(group, target, by);
+    for (const group of podClass.owns) this.#count(group, target, by);
+  }
+
+  #count(group: Group, { kind, slot }: Target, by: number): void {
+    if (group.filter && !this.#passes(group, kind)) return;
+    const domain = group.key ? kind.domains[group.key.index]! : 0;
+    if (domain < 0) return;
+    group.total += by;
+    if (group.key) {
+      group.counts[domain]! += by;
+      return;
+    }
+    const count = (group.hosts.get(slot) ?? 0) + by;
+    if (count > 0) group.hosts.set(slot, count);
+    else group.hosts.delete(slot);
+  }
+
+  #passes(group: Group, kind: NodeKind): boolean {
+    const memo = group.id * this.world.kinds.length + kind.id;
+    let passes = this.#filterMemo.get(memo);
+    if (passes === undefined) {
+      passes = passesFilter(group.filter, kind.labels, kind.taints, kind.dialect);
+      this.#filterMemo.set(memo, passes);
+    }
+    return passes;
+  }
+
+  /** Remembers what a packing of these pods changes; the function it gives puts it back. */
+  #remember(pods: Iterable<number>): (packed: Packed) => void {
+    const { classOf, counted, targets, requests, batch } = this.world;
+    const groups = new Set<Group>();
+    for (const pod of pods) {
+      const { labels, owns } = classOf[pod]!;
+      for (const group of counted[labels]!.zoned) groups.add(group);
+      for (const group of counted[labels]!.hosted) groups.add(group);
+      for (const group of owns) groups.add(group);
+    }
+    const before = Array.from(groups, (group) => ({ group, counts: group.counts.slice(), total: group.total }));
+    return (packed) => {
+      const touched = new Map<number, number[]>();
+      for (const { pod, target } of packed.steps) {
+        if (!target) continue;
+        const request = requests[batch.shapeOf[pod]!]!;
+        for (let r = 0; r < request.length; r++) target.room[r]! += request[r]!;
+        touched.set(target.slot, [...(touched.get(target.slot) ?? []), pod]);
+      }
+      for (const [slot, moved] of touched) for (const pod of moved) this.#uncountHosts(pod, targets[slot]!);
+      for (const { group, counts, total } of before) {
+        group.counts.set(counts);
+        group.total = total;
+        group.open.clear();
+        for (const slot of group.hosts.keys()) if (slot >= targets.length) group.hosts.delete(slot);
+      }
+    };
+  }
+
+  #uncountHosts(pod: number, target: Target): void {
+    const { labels, owns } = this.world.classOf[pod]!;
+    const hosted = [...this.world.counted[labels]!.hosted, ...owns.filter(({ key }) => !key)];
+    for (const group of hosted) if (!group.filter || this.#passes(group, target.kind)) this.#count(group, target, -1);
+  }
+}
+
+function isOpen(choice: Choice, domain: number): boolean {
+  return domain < 0 ? choice.optional : choice.domains.includes(domain);
+}
+
+function hasRoom(room: Float64Array, request: Float64Array): boolean {
+  for (let r = 0; r < request.length; r++) if (room[r]! < request[r]!) return false;
+  return true;
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gives each NodeClaim that waits the Machine that came for it. A Machine is taken by writing the NodeClaim's UID onto
+// it, on the condition that nobody wrote before: no Machine ever has two owners. Driven by what the management cluster
+// shows, so a crash in the middle costs nothing.
+import { type NodeClaim, nodeClaimKind } from '../../api/node-claim.ts';
+import type { Clock } from '../../base/clock.ts';
+import { messageOf } from '../../base/errors.ts';
+import { chain, compareStrings } from '../../base/order.ts';
+import { ignoreNotFound, isConflict, isNotFound } from '../../kube/api-error.ts';
+import type { Informer } from '../../kube/informer.ts';
+import { keyOf, type ResourceType } from '../../kube/object.ts';
+import type { Cluster } from '../../runtime/clusters.ts';
+import type { Logger } from '../../runtime/logging.ts';
+import { madeFrom, templateHash } from './drift.ts';
+import { type Hub, memberKey, ownersOf } from './hub.ts';
+import { isDeleting, type Machine, providerIDOf, type Scalable } from './kinds.ts';
+import { type Batch, cameFor, isUnclaimed } from './ledger.ts';
+import { annotations, memberLabel } from './names.ts';
+import type { Scaler } from './scaler.ts';
+
+export interface BinderOptions {
+  readonly hub: Hub;
+  readonly scaler: Scaler;
+  /** Where NodeClaims live. */
+  readonly karpenter: Cluster;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+const byUid = 'clusterApiUid';
+/** Changes come in swarms; they are looked at together. */
+const settleMs = 20;
+const retryMs = 1000;
+
+export class Binder {
+  readonly #options: BinderOptions;
+  readonly #claims: Informer<NodeClaim>;
+  /** What our own writes gave, by the Machine's UID, until the cache has it. */
+  readonly #taken = new Map<string, Machine>();
+  readonly #taking = new Map<string, Promise<void>>();
+  readonly #waiters = new Map<string, Set<() => void>>();
+  readonly #poked = new Set<string>();
+  readonly #never = new AbortController().signal;
+  #scheduled = false;
+  #running = false;
+
+  constructor(options: BinderOptions) {
+    this.#options = options;
+    this.#claims = options.karpenter.informers.get(nodeClaimKind as ResourceType<NodeClaim>);
+    this.#claims.addIndex(byUid, ({ metadata }) => metadata.uid);
+    options.hub.onChange(() => this.wake());
+  }
+
+  /** Looks at all that wait, soon. */
+  wake(afterMs = settleMs): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    this.#options.clock.after(afterMs, () => {
+      this.#scheduled = false;
+      void this.#run();
+    });
+  }
+
+  /** The Machine of a NodeClaim, our own last writes included. */
+  machineOf(uid: string): Machine | undefined {
+    const [cached] = this.#options.hub.machinesOfClaim(uid).sort(oldestFirst);
+    if (cached) return cached;
+    for (const machine of this.#taken.values()) {
+      if (machine.metadata.annotations?.[annotations.claimUid] === uid) return machine;
+    }
+    return undefined;
+  }
+
+  /** Resolves when no Machine is being given to a NodeClaim any more. */
+  async idle(uid: string): Promise<void> {
+    await this.#taking.get(uid);
+  }
+
+  /** Resolves when something about a NodeClaim's Machine may have changed, or after a while. */
+  async change(uid: string, withinMs: number, signal: AbortSignal): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const waiters = this.#waiters.get(uid) ?? new Set();
+    this.#waiters.set(uid, waiters.add(resolve));
+    const timer = this.#options.clock.after(withinMs, resolve);
+    const onAbort = (): void => resolve();
+    signal.addEventListener('abort', onAbort, { once: true });
+    if (signal.aborted) resolve();
+    await promise;
+    timer.cancel();
+    signal.removeEventListener('abort', onAbort);
+    waiters.delete(resolve);
+    if (waiters.size === 0) this.#waiters.delete(uid);
+  }
+
+  async #run(): Promise<void> {
+    if (this.#running) return this.wake();
+    this.#running = true;
+    try {
+      this.#forgetSeen();
+      await this.#bindAll();
+    } catch (error) {
+      this.#options.log.warn('Machines could not be given out', { error: messageOf(error) });
+      this.wake(retryMs);
+    } finally {
+      this.#running = false;
+    }
+    await this.#announce();
+  }
+
+  /** What the cache shows need not be remembered. */
+  #forgetSeen(): void {
+    const { machines } = this.#options.hub.view;
+    for (const [uid, machine] of this.#taken) {
+      const cached = machines.get(keyOf(machine));
+      if (cached?.metadata.uid !== uid || cached.metadata.annotations?.[annotations.claimUid] !== undefined) {
+        this.#taken.delete(uid);
+      }
+    }
+  }
+
+  async #bindAll(): Promise<void> {
+    const { hub } = this.#options;
+    if (!this.#claims.hasSynced) return this.wake(retryMs);
+    const members: [string, Scalable][] = [
+      ...hub.view.deployments
+        .list()
+        .map((object): [string, Scalable] => [memberKey('MachineDeployment', object), object]),
+      ...hub.view.sets.list().map((object): [string, Scalable] => [memberKey('MachineSet', object), object]),
+    ];
+    await Promise.all(members.map(([key]) => this.#bindMember(key)));
+  }
+
+  async #bindMember(key: string): Promise<void> {
+    const { hub, scaler } = this.#options;
+    const { pending } = scaler.ledger(key);
+    if (pending.length === 0) return;
+    const free = hub
+      .machinesOf(key)
+      .filter((machine) => isUnclaimed(machine) && !this.#taken.has(machine.metadata.uid ?? ''))
+      .sort(oldestFirst);
+    const work: Promise<void>[] = [];
+    for (const batch of pending) {
+      for (const uid of batch.claims) {
+        const [claim] = this.#claims.byIndex(byUid, uid);
+        // Whoever is going away gets nothing more.
+        if (!claim || isDeleting(claim) || this.machineOf(uid)) continue;
+        const machine = takeFirst(free, batch);
+        if (!machine) continue;
+        const taking = this.#take(machine, claim).finally(() => this.#taking.delete(uid));
+        this.#taking.set(uid, taking);
+        work.push(taking);
+      }
+    }
+    await Promise.all(work);
+  }
+
+  /** Writes the NodeClaim onto the Machine, unless somebody wrote to it since it was seen. */
+  async #take(machine: Machine, claim: NodeClaim): Promise<void> {
+    const { hub, log } = this.#options;
+    const { name = '', namespace = '', uid = '', resourceVersion } = machine.metadata;
+    // Held against others of this process until the outcome is known.
+    this.#taken.set(uid, machine);
+    const made = madeFrom(machine, hub);
+    const hash = await templateHash(hub, made, namespace, this.#never).catch(() => undefined);
+    const metadata = {
+      uid,
+      resourceVersion,
+      labels: { [memberLabel]: '' },
+      annotations: {
+        [annotations.claimUid]: claim.metadata.uid,
+        [annotations.claimName]: claim.metadata.name,
+        [annotations.claimCluster]: hub.identity,
+        ...(hash === undefined ? {} : { [annotations.templateHash]: hash }),
+      },
+    };
+    const machines = hub.cluster.client.resource(hub.view.kinds.machine);
+    try {
+      const taken = await machines.patch(name, { metadata }, { namespace });
+      this.#taken.set(uid, taken);
+      log.info('claimed machine', { machine: keyOf(taken), NodeClaim: { name: claim.metadata.name } });
+    } catch (error) {
+      this.#taken.delete(uid);
+      if (!isConflict(error) && !isNotFound(error)) await this.#lookAgain(machine, error);
+      // Somebody else was first, or wrote something else: the newest state decides.
+      this.wake(settleMs);
+    }
+  }
+
+  /** Nobody knows whether the write came through: the Machine itself is asked before another is taken. */
+  async #lookAgain(machine: Machine, failure: unknown): Promise<void> {
+    const { hub, log } = this.#options;
+    const { name = '', namespace, uid = '' } = machine.metadata;
+    log.warn('a Machine could not be claimed', { machine: keyOf(machine), error: messageOf(failure) });
+    this.#taken.set(uid, machine);
+    const current = await ignoreNotFound(
+      hub.cluster.client.resource(hub.view.kinds.machine).get(name, { namespace }),
+    ).catch(() => undefined);
+    if (current?.metadata.annotations?.[annotations.claimUid] === undefined) this.#taken.delete(uid);
+    else this.#taken.set(uid, current);
+  }
+
+  /** Tells those who wait; where nobody waits any more, the NodeClaim itself is told, so that it is looked at again. */
+  async #announce(): Promise<void> {
+    for (const waiters of this.#waiters.values()) for (const resolve of waiters) resolve();
+    const { hub, karpenter, log } = this.#options;
+    for (const claim of this.#claims.list()) {
+      const { uid = '', name = '' } = claim.metadata;
+      if (claim.status?.providerID || isDeleting(claim) || this.#waiters.has(uid) || this.#poked.has(uid)) continue;
+      if (claim.spec.nodeClassRef.kind !== 'ClusterAPINodeClass') continue;
+      const [machine] = hub.machinesOfClaim(uid);
+      if (!machine || !providerIDOf(machine)) continue;
+      this.#poked.add(uid);
+      const metadata = { uid, annotations: { [annotations.machine]: keyOf(machine) } };
+      try {
+        await ignoreNotFound(karpenter.client.resource(this.#claims.type).patch(name, { metadata }));
+      } catch (error) {
+        log.debug('a NodeClaim was not told of its Machine', { NodeClaim: { name }, error: messageOf(error) });
+      }
+    }
+    for (const uid of this.#poked) if (this.#claims.byIndex(byUid, uid).length === 0) this.#poked.delete(uid);
+  }
+}
+
+/** Takes the first Machine out that came for the batch. */
+function takeFirst(free: Machine[], batch: Batch): Machine | undefined {
+  const index = free.findIndex((machine) => cameFor(machine, batch));
+  return index < 0 ? undefined : free.splice(index, 1)[0];
+}
+
+/** By age, then by name. */
+export const oldestFirst = chain<Machine>(
+  (a, b) => compareStrings(a.metadata.creationTimestamp ?? '', b.metadata.creationTimestamp ?? ''),
+  (a, b) => compareStrings(a.metadata.name ?? '', b.metadata.name ?? ''),
+);
+
+/** The key of what a Machine's replicas are counted by: its MachineDeployment, else its MachineSet. */
+export function ownerKeyOf(machine: Machine): string | undefined {
+  return ownersOf(machine)[0];
+}

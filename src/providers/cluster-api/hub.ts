@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+// The management cluster: which version of Cluster API it serves, its Machines and what they are made by, kept in
+// memory. It may be down, or not have the kinds yet; whoever needs it is told, everybody else goes on.
+import type { Clock } from '../../base/clock.ts';
+import { KarpenterError, messageOf } from '../../base/errors.ts';
+import { isForbidden, isNotFound } from '../../kube/api-error.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { Informer } from '../../kube/informer.ts';
+import { kinds as coreKinds } from '../../kube/kinds.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import type { Cluster } from '../../runtime/clusters.ts';
+import type { Logger } from '../../runtime/logging.ts';
+import {
+  type CapiKinds,
+  capiGroup,
+  capiKinds,
+  groupOf,
+  type Machine,
+  type ObjectReference,
+  providerIDOf,
+  readableVersions,
+  type Scalable,
+  type ScalableKind,
+  type Template,
+} from './kinds.ts';
+import { annotations, capi } from './names.ts';
+
+/** The management cluster cannot be used now; trying again later may help. */
+export class HubUnavailableError extends KarpenterError {
+  constructor(reason: string, options: { cause?: unknown } = {}) {
+    super('KRP_HUB_UNAVAILABLE', `the management cluster cannot be used: ${reason}`, options);
+  }
+}
+
+export interface HubOptions {
+  readonly cluster: Cluster;
+  /** Where NodeClaims live: its identity tells ours from those of other clusters on the same management cluster. */
+  readonly karpenter: KubeClient;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Keeps to one namespace, where the credentials allow no more. */
+  readonly namespace?: string;
+}
+
+/** How long a template that was read counts as current. */
+const templateTtlMs = 60_000;
+const probeMs = 60_000;
+const retryMs = 5000;
+
+const byProviderID = 'clusterApiProviderID';
+const byClaim = 'clusterApiClaim';
+const byOwner = 'clusterApiOwner';
+
+/** `MachineDeployment/ns/name`: the key of what makes Machines. */
+export function memberKey(kind: ScalableKind, object: KubeObject): string {
+  return `${kind}/${object.metadata.namespace ?? ''}/${object.metadata.name ?? ''}`;
+}
+
+/** The keys of what made a Machine. */
+export function ownersOf({ metadata }: Machine): string[] {
+  const { namespace = '' } = metadata;
+  const deployment = metadata.labels?.[capi.deploymentName];
+  const set = metadata.ownerReferences?.find(({ kind, controller }) => kind === 'MachineSet' && controller)?.name;
+  return [
+    ...(deployment ? [`MachineDeployment/${namespace}/${deployment}`] : []),
+    ...(set ? [`MachineSet/${namespace}/${set}`] : []),
+  ];
+}
+
+/** The management cluster as it was last seen. */
+export interface HubView {
+  readonly kinds: CapiKinds;
+  readonly deployments: Informer<Scalable>;
+  readonly sets: Informer<Scalable>;
+  readonly machines: Informer<Machine>;
+}
+
+/** The management cluster. Runs as long as the program does. */
+export class Hub {
+  readonly name = 'cluster-api.hub';
+  readonly cluster: Cluster;
+  readonly #options: HubOptions;
+  readonly #listeners = new Set<() => void>();
+  readonly #templates = new Map<string, { readonly until: number; readonly read: Promise<Template | undefined> }>();
+  readonly #plurals = new Map<string, Promise<string | undefined>>();
+  #view: HubView | undefined;
+  #identity: string | undefined;
+  #problem: string | undefined = 'it has not been asked yet';
+
+  constructor(options: HubOptions) {
+    this.#options = options;
+    this.cluster = options.cluster;
+  }
+
+  /** Why it cannot be used; undefined when it can. */
+  get problem(): string | undefined {
+    if (this.#problem !== undefined) return this.#problem;
+    const view = this.#view;
+    const waiting = [view?.deployments, view?.sets, view?.machines].filter((informer) => !informer?.hasSynced);
+    return waiting.length === 0 ? undefined : 'its Machines have not been read yet';
+  }
+
+  /** What is known of it. Throws HubUnavailableError before the first reading; later, what was read last. */
+  get view(): HubView {
+    const view = this.#view;
+    if (!view) throw new HubUnavailableError(this.#problem ?? 'it has not been read yet');
+    if (!(view.deployments.hasSynced && view.sets.hasSynced && view.machines.hasSynced)) {
+      throw new HubUnavailableError('its Machines have not been read yet');
+    }
+    return view;
+  }
+
+  /** Which cluster's NodeClaims are ours. Throws HubUnavailableError before it is known. */
+  get identity(): string {
+    if (this.#identity === undefined) throw new HubUnavailableError(this.#problem ?? 'it has not been read yet');
+    return this.#identity;
+  }
+
+  /** Calls back when something changed that members or Machines follow from. Returns a function that ends it. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /** Asks which version is served, follows it, and goes on asking whether it still answers. */
+  async start(signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#options;
+    while (!signal.aborted) {
+      await this.#probe(signal);
+      if (this.#view) {
+        const { deployments, sets, machines } = this.#view;
+        await Promise.all([deployments, sets, machines].map((informer) => informer.waitForSync(signal))).catch(
+          (error: unknown) => log.debug('the management cluster was not read', { error: messageOf(error) }),
+        );
+        this.#changed();
+      }
+      await clock.sleep(this.#problem === undefined ? probeMs : retryMs, signal).catch(() => undefined);
+    }
+  }
+
+  /** The Machines that carry a NodeClaim's UID; more than one only while something is being repaired. */
+  machinesOfClaim(uid: string): Machine[] {
+    return uid === '' ? [] : this.view.machines.byIndex(byClaim, uid);
+  }
+
+  machineByProviderID(providerID: string): Machine | undefined {
+    return providerID === '' ? undefined : this.view.machines.byIndex(byProviderID, providerID)[0];
+  }
+
+  machinesOf(key: string): Machine[] {
+    return this.view.machines.byIndex(byOwner, key);
+  }
+
+  /** The MachineDeployment or MachineSet under a member key. */
+  scalable(key: string): Scalable | undefined {
+    const [kind = '', namespace = '', name = ''] = key.split('/');
+    return (kind === 'MachineSet' ? this.view.sets : this.view.deployments).get(`${namespace}/${name}`);
+  }
+
+  /** A template, at most a minute old; undefined when there is none or it may not be read. */
+  template(ref: ObjectReference, namespace: string, signal: AbortSignal): Promise<Template | undefined> {
+    const group = groupOf(ref);
+    if (!ref.kind || !ref.name || group === '') return Promise.resolve(undefined);
+    const key = `${group}/${ref.kind}/${ref.namespace ?? namespace}/${ref.name}`;
+    const now = this.#options.clock.monotonic();
+    const known = this.#templates.get(key);
+    if (known && known.until > now) return known.read;
+    const read = this.#readTemplate(group, ref, namespace, signal);
+    this.#templates.set(key, { until: now + templateTtlMs, read });
+    read.catch(() => this.#templates.delete(key));
+    return read;
+  }
+
+  async #readTemplate(
+    group: string,
+    ref: ObjectReference,
+    namespace: string,
+    signal: AbortSignal,
+  ): Promise<Template | undefined> {
+    const { client } = this.cluster;
+    const path = await this.#pathOf(group, ref.kind!, signal);
+    if (path === undefined) return undefined;
+    try {
+      const where = `${path.slice(0, path.lastIndexOf('/'))}/namespaces/${ref.namespace ?? namespace}`;
+      const body = await client.request({
+        method: 'GET',
+        path: `${where}${path.slice(path.lastIndexOf('/'))}/${ref.name}`,
+        signal,
+      });
+      return body as Template;
+    } catch (error) {
+      if (isNotFound(error) || isForbidden(error)) return undefined;
+      throw error;
+    }
+  }
+
+  /** `/apis/<group>/<preferred version>/<plural>` of a kind, as discovery gives it. */
+  #pathOf(group: string, kind: string, signal: AbortSignal): Promise<string | undefined> {
+    const key = `${group}/${kind}`;
+    const known = this.#plurals.get(key);
+    if (known) return known;
+    const found = this.#discoverPath(group, kind, signal);
+    this.#plurals.set(key, found);
+    // What was not found may be installed later.
+    const forget = (): void => void this.#plurals.delete(key);
+    found.then((path) => path === undefined && forget(), forget);
+    return found;
+  }
+
+  async #discoverPath(group: string, kind: string, signal: AbortSignal): Promise<string | undefined> {
+    const { client } = this.cluster;
+    const preferred = (await this.#discover(group, signal))[0];
+    if (preferred === undefined) return undefined;
+    const path = `/apis/${group}/${preferred}`;
+    const { resources = [] } = (await client.request({ method: 'GET', path, signal })) as {
+      resources?: { name: string; kind: string }[];
+    };
+    const plural = resources.find((resource) => resource.kind === kind && !resource.name.includes('/'))?.name;
+    return plural && `${path}/${plural}`;
+  }
+
+  /** The versions of a group that are served, the preferred one first; none when the group is not there. */
+  async #discover(group: string, signal: AbortSignal): Promise<string[]> {
+    try {
+      const body = (await this.cluster.client.request({ method: 'GET', path: `/apis/${group}`, signal })) as {
+        preferredVersion?: { version: string };
+        versions?: { version: string }[];
+      };
+      const all = (body.versions ?? []).map(({ version }) => version);
+      const first = body.preferredVersion?.version;
+      return first === undefined ? all : [first, ...all.filter((version) => version !== first)];
+    } catch (error) {
+      if (isNotFound(error)) return [];
+      throw error;
+    }
+  }
+
+  async #probe(signal: AbortSignal): Promise<void> {
+    try {
+      this.#identity ??= await this.#readIdentity(signal);
+      const served = await this.#discover(capiGroup, signal);
+      const version = readableVersions.find((candidate) => served.includes(candidate));
+      if (version === undefined) {
+        const what = served.length === 0 ? 'no version' : `only ${served.join(', ')}`;
+        return this.#setProblem(`it serves ${what} of ${capiGroup}; ${readableVersions.join(' or ')} is needed`);
+      }
+      if (this.#view?.kinds.version !== version) this.#follow(version);
+      this.#setProblem(undefined);
+    } catch (error) {
+      if (!signal.aborted) this.#setProblem(messageOf(error));
+    }
+  }
+
+  async #readIdentity(signal: AbortSignal): Promise<string> {
+    const { metadata } = await this.#options.karpenter.resource(coreKinds.Namespace).get('kube-system', { signal });
+    return metadata.uid!;
+  }
+
+  #follow(version: string): void {
+    const kinds = capiKinds(version);
+    const { informers } = this.cluster;
+    const { namespace } = this.#options;
+    const selection = namespace === undefined ? {} : { namespace };
+    const machines = informers.get(kinds.machine, selection);
+    machines.addIndex(byProviderID, providerIDOf);
+    machines.addIndex(byClaim, ({ metadata }) => metadata.annotations?.[annotations.claimUid]);
+    machines.addIndex(byOwner, ownersOf);
+    const view: HubView = {
+      kinds,
+      deployments: informers.get(kinds.machineDeployment, selection),
+      sets: informers.get(kinds.machineSet, selection),
+      machines,
+    };
+    const changed = (): void => this.#changed();
+    for (const informer of [view.deployments, view.sets, view.machines]) {
+      informer.addHandler({ added: changed, updated: changed, deleted: changed });
+    }
+    this.#view = view;
+    this.#options.log.info('following Cluster API', { version });
+  }
+
+  #setProblem(problem: string | undefined): void {
+    if (problem === this.#problem) return;
+    if (problem !== undefined) this.#options.log.error('the management cluster cannot be used', { error: problem });
+    this.#problem = problem;
+    this.#changed();
+  }
+
+  #changed(): void {
+    for (const listener of this.#listeners) listener();
+  }
+}

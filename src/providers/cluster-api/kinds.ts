@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kinds of Cluster API as far as they are looked at, in any version that a management cluster may serve. What the
+// versions say differently is read through the functions here and nowhere else.
+
+import type { LabelSelector } from '../../kube/labels.ts';
+import type { KubeObject, ResourceType } from '../../kube/object.ts';
+
+export const capiGroup = 'cluster.x-k8s.io';
+/** Versions we can read, the best first. */
+export const readableVersions = ['v1beta2', 'v1beta1'] as const;
+
+/** A reference to a template or to what was made from it: with `apiVersion` in v1beta1, `apiGroup` in v1beta2. */
+export interface ObjectReference {
+  readonly apiVersion?: string;
+  readonly apiGroup?: string;
+  readonly kind?: string;
+  readonly name?: string;
+  readonly namespace?: string;
+}
+
+export interface CapiCondition {
+  readonly type: string;
+  readonly status: string;
+  readonly severity?: string;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly lastTransitionTime?: string;
+}
+
+export interface MachineTaint {
+  readonly key: string;
+  readonly value?: string;
+  readonly effect: string;
+}
+
+export interface MachineSpec {
+  readonly clusterName?: string;
+  readonly bootstrap?: { readonly configRef?: ObjectReference; readonly dataSecretName?: string };
+  readonly infrastructureRef?: ObjectReference;
+  readonly version?: string;
+  readonly providerID?: string;
+  readonly failureDomain?: string;
+  readonly taints?: readonly MachineTaint[];
+}
+
+export interface Machine extends KubeObject {
+  readonly spec?: MachineSpec;
+  readonly status?: {
+    readonly phase?: string;
+    readonly nodeRef?: { readonly name?: string };
+    readonly failureReason?: string;
+    readonly failureMessage?: string;
+    readonly conditions?: readonly CapiCondition[];
+    readonly deprecated?: {
+      readonly v1beta1?: { readonly failureReason?: string; readonly failureMessage?: string };
+    };
+  };
+}
+
+/** A MachineDeployment or a MachineSet. */
+export interface Scalable extends KubeObject {
+  readonly spec?: {
+    readonly clusterName?: string;
+    readonly replicas?: number;
+    readonly paused?: boolean;
+    readonly selector?: LabelSelector;
+    readonly strategy?: { readonly type?: string };
+    readonly rollout?: { readonly strategy?: { readonly type?: string } };
+    readonly template?: {
+      readonly metadata?: {
+        readonly labels?: Readonly<Record<string, string>>;
+        readonly annotations?: Readonly<Record<string, string>>;
+      };
+      readonly spec?: MachineSpec;
+    };
+  };
+  readonly status?: {
+    readonly observedGeneration?: number;
+    readonly replicas?: number;
+    readonly updatedReplicas?: number;
+    readonly upToDateReplicas?: number;
+    readonly conditions?: readonly CapiCondition[];
+  };
+}
+
+/** An infrastructure or bootstrap template. */
+export interface Template extends KubeObject {
+  readonly spec?: unknown;
+  readonly status?: {
+    readonly capacity?: Readonly<Record<string, string>>;
+    readonly nodeInfo?: { readonly architecture?: string; readonly operatingSystem?: string };
+  };
+}
+
+export type ScalableKind = 'MachineDeployment' | 'MachineSet';
+
+/** The kinds in the version that the management cluster serves. */
+export interface CapiKinds {
+  readonly version: string;
+  readonly machineDeployment: ResourceType<Scalable>;
+  readonly machineSet: ResourceType<Scalable>;
+  readonly machine: ResourceType<Machine>;
+}
+
+export function capiKinds(version: string): CapiKinds {
+  const type = <T extends KubeObject>(kind: string, plural: string): ResourceType<T> => ({
+    group: capiGroup,
+    version,
+    kind,
+    plural,
+    namespaced: true,
+  });
+  return {
+    version,
+    machineDeployment: type<Scalable>('MachineDeployment', 'machinedeployments'),
+    machineSet: type<Scalable>('MachineSet', 'machinesets'),
+    machine: type<Machine>('Machine', 'machines'),
+  };
+}
+
+/** The group of what a reference names. */
+export function groupOf(ref: ObjectReference): string {
+  return ref.apiGroup ?? ref.apiVersion?.split('/')[0] ?? '';
+}
+
+/** Whether two references name the same object; a namespace or version that one of them leaves out does not count. */
+export function isSameReference(a: ObjectReference | undefined, b: ObjectReference | undefined): boolean {
+  if (!a?.name || !b?.name) return !a?.name && !b?.name;
+  return a.name === b.name && a.kind === b.kind && groupOf(a) === groupOf(b);
+}
+
+/** Set once its infrastructure is there; v1beta2 knows no absent value, only an empty one. */
+export function providerIDOf(machine: Machine): string | undefined {
+  return machine.spec?.providerID || undefined;
+}
+
+export function isDeleting(object: KubeObject): boolean {
+  return object.metadata.deletionTimestamp !== undefined;
+}
+
+/** Why a Machine will never become a node by itself, or undefined. */
+export function failureOf(machine: Machine): string | undefined {
+  const { status } = machine;
+  const legacy = status?.deprecated?.v1beta1;
+  const reason = status?.failureReason ?? legacy?.failureReason;
+  const message = status?.failureMessage ?? legacy?.failureMessage;
+  if (reason || message) return [reason, message].filter(Boolean).join(': ');
+  if (status?.phase === 'Failed') return 'the Machine is in phase Failed';
+  // Without an error severity, Cluster API still hopes.
+  const failed = status?.conditions?.find(
+    ({ type, status: is, severity }) => type === 'InfrastructureReady' && is === 'False' && severity === 'Error',
+  );
+  return failed && [failed.reason, failed.message].filter(Boolean).join(': ');
+}
+
+/** Why a MachineDeployment or MachineSet cannot make Machines, as it says itself. */
+export function creationProblemOf(scalable: Scalable): string | undefined {
+  const failed = scalable.status?.conditions?.find(
+    ({ type, status, severity }) => type === 'MachinesCreated' && status === 'False' && severity !== 'Info',
+  );
+  return failed && ([failed.reason, failed.message].filter(Boolean).join(': ') || 'Machines cannot be created');
+}
+
+/** Whether Cluster API leaves it alone on request. */
+export function isPaused(scalable: Scalable, pausedAnnotation: string): boolean {
+  return scalable.spec?.paused === true || scalable.metadata.annotations?.[pausedAnnotation] !== undefined;
+}
+
+/** Whether Cluster API replaces Machines by itself when the template changes. */
+export function rollsByItself(scalable: Scalable): boolean {
+  const { strategy, rollout } = scalable.spec ?? {};
+  return (rollout?.strategy?.type ?? strategy?.type ?? 'RollingUpdate') !== 'OnDelete';
+}
+
+/** Whether old and new Machines exist side by side, or are about to. */
+export function isRollingOut(deployment: Scalable): boolean {
+  const { observedGeneration, replicas = 0, updatedReplicas, upToDateReplicas } = deployment.status ?? {};
+  if (observedGeneration !== undefined && observedGeneration < (deployment.metadata.generation ?? 0)) return true;
+  const updated = updatedReplicas ?? upToDateReplicas ?? replicas;
+  return updated < replicas;
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// The members of NodeClasses, read from the management cluster, the templates and the price table.
+import { type ClusterApiNodeClass, clusterApiNodeClassKind } from '../../api/cluster-api-node-class.ts';
+import type { Clock } from '../../base/clock.ts';
+import { ignoreNotFound } from '../../kube/api-error.ts';
+import type { Informer } from '../../kube/informer.ts';
+import { kinds } from '../../kube/kinds.ts';
+import type { ResourceType } from '../../kube/object.ts';
+import type { Cluster } from '../../runtime/clusters.ts';
+import { type Member, type Members, readMembers, selectScalables } from './catalog.ts';
+import { type Hub, memberKey } from './hub.ts';
+import type { Template } from './kinds.ts';
+import type { PriceTable } from './prices.ts';
+import { needsTemplate } from './shape.ts';
+
+/** How long a price table that was read counts as current. */
+const pricesTtlMs = 60_000;
+
+export class MemberReader {
+  readonly nodeClasses: Informer<ClusterApiNodeClass>;
+  readonly #hub: Hub;
+  readonly #karpenter: Cluster;
+  readonly #clock: Clock;
+  readonly #prices = new Map<string, { readonly until: number; readonly read: Promise<PriceTable> }>();
+
+  constructor(options: { hub: Hub; karpenter: Cluster; clock: Clock }) {
+    this.#hub = options.hub;
+    this.#karpenter = options.karpenter;
+    this.#clock = options.clock;
+    this.nodeClasses = options.karpenter.informers.get(
+      clusterApiNodeClassKind as unknown as ResourceType<ClusterApiNodeClass>,
+      { tolerateMissing: true },
+    );
+  }
+
+  /** What a NodeClass selects. Throws HubUnavailableError, and SelectorError for a selector that is none. */
+  async read(nodeClass: ClusterApiNodeClass, signal: AbortSignal): Promise<Members> {
+    const selected = selectScalables(nodeClass, this.#hub.view);
+    const templates = new Map<string, Template>();
+    for (const [kind, object] of selected) {
+      const ref = object.spec?.template?.spec?.infrastructureRef;
+      if (!ref || !needsTemplate(object)) continue;
+      const template = await this.#hub.template(ref, object.metadata.namespace ?? '', signal);
+      if (template) templates.set(memberKey(kind, object), template);
+    }
+    return readMembers(selected, { nodeClass, templates, prices: await this.#pricesOf(nodeClass, signal) });
+  }
+
+  /** The members of all NodeClasses by key: for Machines whose NodeClass is not known. A class that cannot be read is left out. */
+  async all(signal: AbortSignal): Promise<Map<string, Member>> {
+    const members = new Map<string, Member>();
+    for (const nodeClass of this.nodeClasses.list()) {
+      const found = await this.read(nodeClass, signal).catch(() => undefined);
+      for (const member of found?.valid ?? []) if (!members.has(member.key)) members.set(member.key, member);
+    }
+    return members;
+  }
+
+  #pricesOf(nodeClass: ClusterApiNodeClass, signal: AbortSignal): Promise<PriceTable> {
+    const table = nodeClass.spec?.priceTable;
+    if (!table) return Promise.resolve({});
+    const key = `${table.namespace}/${table.name}`;
+    const now = this.#clock.monotonic();
+    const known = this.#prices.get(key);
+    if (known && known.until > now) return known.read;
+    const { namespace, name } = table;
+    const read = ignoreNotFound(this.#karpenter.client.resource(kinds.ConfigMap).get(name, { namespace, signal })).then(
+      (map) => map?.data ?? {},
+    );
+    this.#prices.set(key, { until: now + pricesTtlMs, read });
+    read.catch(() => this.#prices.delete(key));
+    return read;
+  }
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes to members: what many NodeClaims want of one MachineDeployment goes into one conditional write. One write at a
+// time per member; what comes meanwhile goes into the next.
+import type { Clock } from '../../base/clock.ts';
+import { KarpenterError } from '../../base/errors.ts';
+import { ignoreNotFound, isConflict, isNotFound } from '../../kube/api-error.ts';
+import type { ResourceType } from '../../kube/object.ts';
+import { formatTime } from '../../kube/time.ts';
+import type { Logger } from '../../runtime/logging.ts';
+import { replicasOf, sizeLimit } from './catalog.ts';
+import type { Hub } from './hub.ts';
+import type { Machine, Scalable } from './kinds.ts';
+import { type Entry, formatLedger, isMarked, type Ledger, parseLedger, planEntries } from './ledger.ts';
+import { capi, ledgerAnnotation } from './names.ts';
+
+/** A member was written to by others again and again. */
+export class MemberBusyError extends KarpenterError {
+  constructor(key: string) {
+    super('KRP_MEMBER_BUSY', `${key} keeps changing while it is scaled`);
+  }
+}
+
+/** What became of an entry: done, refused for lack of room, or the member is gone. */
+export type Outcome = 'done' | 'full' | 'gone';
+
+interface Waiting {
+  readonly entry: Entry;
+  readonly resolve: (outcome: Outcome) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+interface Line {
+  waiting: Waiting[];
+  /** When the first of those that wait came. */
+  since: number;
+  timer: { cancel(): void } | undefined;
+  writing: boolean;
+}
+
+export interface ScalerOptions {
+  readonly hub: Hub;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** How long a write waits for company: since the last one came, and in all. */
+const idleMs = 100;
+const longestMs = 1000;
+const attempts = 20;
+const conflictMs = 20;
+
+export class Scaler {
+  readonly #options: ScalerOptions;
+  readonly #lines = new Map<string, Line>();
+  /** What our own last write gave, until the cache has it. */
+  readonly #latest = new Map<string, Scalable>();
+
+  constructor(options: ScalerOptions) {
+    this.#options = options;
+  }
+
+  /** Enters something into the ledger of a member. Resolves once it is written, or was before. */
+  enter(key: string, entry: Entry): Promise<Outcome> {
+    const { clock } = this.#options;
+    return new Promise((resolve, reject) => {
+      let line = this.#lines.get(key);
+      if (!line) {
+        line = { waiting: [], since: 0, timer: undefined, writing: false };
+        this.#lines.set(key, line);
+      }
+      if (line.waiting.length === 0) line.since = clock.monotonic();
+      line.waiting.push({ entry, resolve, reject });
+      this.#schedule(key, line);
+    });
+  }
+
+  /** The member as it is known, our own writes included. */
+  object(key: string): Scalable | undefined {
+    const cached = this.#options.hub.scalable(key);
+    const written = this.#latest.get(key);
+    if (!written || !cached || cached.metadata.uid !== written.metadata.uid) return cached;
+    if ((cached.metadata.generation ?? 0) < (written.metadata.generation ?? 0)) return written;
+    if (cached.metadata.resourceVersion === written.metadata.resourceVersion) this.#latest.delete(key);
+    return cached;
+  }
+
+  ledger(key: string): Ledger {
+    return this.#ledgerOf(this.object(key));
+  }
+
+  #ledgerOf(object: Scalable | undefined): Ledger {
+    return parseLedger(object?.metadata.annotations?.[ledgerAnnotation(this.#options.hub.identity)]);
+  }
+
+  #schedule(key: string, line: Line): void {
+    if (line.writing) return;
+    const { clock } = this.#options;
+    line.timer?.cancel();
+    const left = Math.max(0, line.since + longestMs - clock.monotonic());
+    line.timer = clock.after(Math.min(idleMs, left), () => void this.#flush(key, line));
+  }
+
+  async #flush(key: string, line: Line): Promise<void> {
+    const batch = line.waiting;
+    line.waiting = [];
+    line.writing = true;
+    try {
+      const refused = await this.#write(
+        key,
+        batch.map(({ entry }) => entry),
+      );
+      for (const { entry, resolve } of batch) {
+        resolve(refused === 'gone' ? 'gone' : refused.has(entry.uid) && entry.kind === 'raise' ? 'full' : 'done');
+      }
+    } catch (error) {
+      for (const { reject } of batch) reject(error);
+    }
+    line.writing = false;
+    if (line.waiting.length > 0) this.#schedule(key, line);
+    else this.#lines.delete(key);
+  }
+
+  async #write(key: string, entries: readonly Entry[]): Promise<ReadonlySet<string> | 'gone'> {
+    const { hub, clock, log } = this.#options;
+    const [kind = '', namespace = '', name = ''] = key.split('/');
+    const type: ResourceType<Scalable> =
+      kind === 'MachineSet' ? hub.view.kinds.machineSet : hub.view.kinds.machineDeployment;
+    const client = hub.cluster.client.resource(type);
+    let object = this.object(key);
+    for (let attempt = 0; attempt < attempts; attempt++) {
+      object ??= await ignoreNotFound(client.get(name, { namespace }));
+      if (!object) return 'gone';
+      const machines = hub.machinesOf(key);
+      const before = replicasOf(object);
+      const plan = planEntries(
+        {
+          ledger: this.#ledgerOf(object),
+          replicas: before,
+          min: sizeLimit(object, capi.minSize, 0),
+          max: sizeLimit(object, capi.maxSize, Number.POSITIVE_INFINITY),
+          machines,
+        },
+        entries,
+      );
+      if (!plan.changed) return plan.refused;
+      try {
+        for (const machine of plan.marks) await this.mark(machine);
+        const written = await client.patch(
+          name,
+          {
+            metadata: {
+              // Refused when anybody wrote since: then it is worked out anew.
+              resourceVersion: object.metadata.resourceVersion,
+              annotations: { [ledgerAnnotation(hub.identity)]: formatLedger(plan.ledger) ?? null },
+            },
+            spec: { replicas: plan.replicas },
+          },
+          { namespace },
+        );
+        this.#latest.set(key, written);
+        if (plan.replicas !== before) {
+          log.info('scaled', { member: key, from: before, to: plan.replicas, nodeclaims: entries.length });
+        }
+        return plan.refused;
+      } catch (error) {
+        if (isNotFound(error)) return 'gone';
+        if (!isConflict(error)) throw error;
+        object = undefined;
+        await clock.sleep(conflictMs * Math.min(attempt, 10));
+      }
+    }
+    throw new MemberBusyError(key);
+  }
+
+  /** Makes a Machine the first to go. Only the state that was seen is marked: one that was claimed meanwhile is not. */
+  async mark(machine: Machine): Promise<void> {
+    if (isMarked(machine)) return;
+    const { hub, clock } = this.#options;
+    const { name = '', namespace, uid, resourceVersion } = machine.metadata;
+    const value = formatTime(clock.now());
+    await hub.cluster.client
+      .resource(hub.view.kinds.machine)
+      .patch(name, { metadata: { uid, resourceVersion, annotations: { [capi.deleteMachine]: value } } }, { namespace });
+  }
+}

@@ -354,6 +354,31 @@ describe('a job', () => {
   });
 });
 
+describe('a job that is deleted while it runs', () => {
+  const slow = { 'kwok.x-k8s.io/stage': 'unhealthy' };
+
+  test('takes its pods along, though nobody counts them any more', async () => {
+    await start('a');
+    await createJob({ completions: 2, parallelism: 2 }, slow);
+    await world.pass(2000);
+    expect((await world.pods()).map((pod) => pod.metadata.finalizers)).toEqual(
+      Array(2).fill(['batch.kubernetes.io/job-tracking']),
+    );
+    await world.client.resource(kinds.Job).delete('work', { namespace: 'default', propagationPolicy: 'Background' });
+    await world.pass(40_000);
+    expect(await world.pods()).toEqual([]);
+  });
+
+  test('leaves orphans that can go', async () => {
+    await start('a');
+    await createJob({ completions: 2, parallelism: 2 }, slow);
+    await world.pass(2000);
+    await world.client.resource(kinds.Job).delete('work', { namespace: 'default', propagationPolicy: 'Orphan' });
+    await world.pass(5000);
+    expect((await world.pods()).map((pod) => pod.metadata.finalizers)).toEqual([undefined, undefined]);
+  });
+});
+
 describe('a disruption budget', () => {
   test('counts what is healthy and lets evictions through one by one', async () => {
     await start('a', 'b');

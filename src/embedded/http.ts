@@ -133,7 +133,8 @@ async function answerTo(server: Served, request: IncomingMessage): Promise<ApiRe
   for (const [key, value] of url.searchParams) if (!(key in query)) query[key] = value;
   const contentType = request.headers['content-type'];
   const method = request.method ?? 'GET';
-  if (request.headers.upgrade !== undefined)
+  // Those that lead into a container are refused by their own words, further in.
+  if (request.headers.upgrade !== undefined && !/\/(?:exec|attach|portforward|proxy)(?:\/|$)/.test(url.pathname))
     throw badRequest('upgrade requests are not served by the embedded cluster');
   const text = await readBody(request);
   const parsed = parseBody(text, method, contentType);

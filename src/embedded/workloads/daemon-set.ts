@@ -8,10 +8,9 @@ import { matchesNodeSelection, pinnedNodes } from '../scheduler/node-selector.ts
 import { blockingEffects, untoleratedTaint } from '../scheduler/tolerations.ts';
 import { inGrowingBatches } from './batches.ts';
 import { type ControlPlane, vanishingIsFine } from './context.ts';
-import { Expectations } from './expectations.ts';
 import { scaled } from './int-or-percent.ts';
-import { OwnerIndex } from './owner-index.ts';
-import { claimOwned, controllerOf, ownerKey } from './ownership.ts';
+import { OwnedPods } from './owned-pods.ts';
+import { claimOwned, ownerKey } from './ownership.ts';
 import { createPod, deletePod, isNamespaceLeaving, podFromTemplate } from './pod-factory.ts';
 import { isPodActive, isPodAvailable, isPodReady } from './pods.ts';
 import { RevisionHistory, revisionLabel } from './revision-history.ts';
@@ -116,21 +115,13 @@ function nodeOf(pod: Pod): string | undefined {
 
 class DaemonSets {
   readonly #plane: ControlPlane;
-  readonly #pods: OwnerIndex<Pod>;
-  readonly #expectations: Expectations;
+  readonly #pods: OwnedPods;
   readonly #history: RevisionHistory;
 
   constructor(plane: ControlPlane) {
     this.#plane = plane;
-    this.#expectations = new Expectations(plane.clock);
-    const pods = plane.informers.of(kinds.Pod);
-    this.#pods = new OwnerIndex(pods);
+    this.#pods = new OwnedPods(plane.informers.of(kinds.Pod), plane.clock);
     this.#history = new RevisionHistory(plane, kinds.DaemonSet);
-    const seen = (pod: Pod): void => {
-      const owner = controllerOf(pod);
-      if (owner) this.#expectations.seen(owner.uid, pod.metadata.uid!);
-    };
-    pods.addHandler({ added: seen, updated: seen, deleted: seen });
   }
 
   async reconcile(key: string): Promise<Result | void> {
@@ -145,14 +136,10 @@ class DaemonSets {
       client: this.#plane.client.resource(kinds.Pod),
     });
     const revision = await this.#history.current(set, set.spec.template, set.spec.revisionHistoryLimit ?? 10, claimed);
-    const known = (podUid: string) => {
-      const pod = this.#pods.get(uid, podUid);
-      return pod && { deleting: pod.metadata.deletionTimestamp !== undefined };
-    };
     const byNode = groupByNode(claimed);
-    if (this.#expectations.satisfied(uid, known)) {
+    if (this.#pods.settled(uid)) {
       await this.#place(set, byNode, revision);
-      if (this.#expectations.satisfied(uid, known)) await this.#replaceOutdated(set, byNode, revision);
+      if (this.#pods.settled(uid)) await this.#replaceOutdated(set, byNode, revision);
     }
     await this.#writeStatus(set, byNode, revision);
     const waits = (set.spec.minReadySeconds ?? 0) > 0 && claimed.some((pod) => isPodReady(pod));
@@ -183,7 +170,7 @@ class DaemonSets {
     const uid = set.metadata.uid!;
     const { error } = await inGrowingBatches(Math.min(missing.length, burst), async (i) => {
       const created = await createPod(this.#plane, daemonPod(set, missing[i]!, revision), set);
-      if (!this.#pods.get(uid, created.metadata.uid!)) this.#expectations.expectCreated(uid, created.metadata.uid!);
+      this.#pods.created(uid, created);
     });
     if (error) throw error;
   }
@@ -216,7 +203,7 @@ class DaemonSets {
   async #delete(set: DaemonSet, pods: readonly Pod[]): Promise<void> {
     for (const pod of pods) {
       await deletePod(this.#plane, pod, set);
-      this.#expectations.expectDeleted(set.metadata.uid!, pod.metadata.uid!);
+      this.#pods.deleted(set.metadata.uid!, pod);
     }
   }
 

@@ -7,18 +7,20 @@ import { parseTime } from '../../kube/time.ts';
 import { Controller, type Result } from '../../runtime/controller.ts';
 import { inGrowingBatches } from './batches.ts';
 import { type ControlPlane, vanishingIsFine } from './context.ts';
-import { Expectations } from './expectations.ts';
 import { type JobProgress, jobStatus, parseIndexes, verdictOf, wantedActive } from './job-status.ts';
-import { OwnerIndex } from './owner-index.ts';
+import { OwnedPods } from './owned-pods.ts';
 import { controllerOf, ownerKey } from './ownership.ts';
 import { createPod, deletePod, isNamespaceLeaving, podFromTemplate } from './pod-factory.ts';
-import { byDeletionOrder, isPodActive } from './pods.ts';
+import { byDeletionOrder, isPodActive, isPodEnded } from './pods.ts';
 
 const firstBackoffMs = 10_000;
 const longestBackoffMs = 10 * 60_000;
 const indexAnnotation = 'batch.kubernetes.io/job-completion-index';
 /** Holds a finished pod until the Job has counted it: a pod deleted too early would run again. */
 const trackingFinalizer = 'batch.kubernetes.io/job-tracking';
+
+/** Keys of pods that no Job counts any more. */
+const orphan = 'orphan:';
 
 export function jobController(plane: ControlPlane): Controller {
   const { Job: type } = kinds;
@@ -33,7 +35,8 @@ export function jobController(plane: ControlPlane): Controller {
     .watch(plane.informers.of(kinds.Pod), {
       keys: (pod) => {
         const owner = ownerKey(pod, type);
-        return owner ? [owner] : [];
+        if (owner) return [owner];
+        return isTracked(pod) ? [`${orphan}${pod.metadata.namespace}/${pod.metadata.name}`] : [];
       },
     });
 }
@@ -49,23 +52,20 @@ function indexOf(pod: Pod): number | undefined {
 
 class Jobs {
   readonly #plane: ControlPlane;
-  readonly #pods: OwnerIndex<Pod>;
-  readonly #expectations: Expectations;
+  readonly #pods: OwnedPods;
 
   constructor(plane: ControlPlane) {
     this.#plane = plane;
-    this.#expectations = new Expectations(plane.clock);
-    const pods = plane.informers.of(kinds.Pod);
-    this.#pods = new OwnerIndex(pods);
-    const seen = (pod: Pod): void => {
-      const owner = controllerOf(pod);
-      if (owner) this.#expectations.seen(owner.uid, pod.metadata.uid!);
-    };
-    pods.addHandler({ added: seen, updated: seen, deleted: seen });
+    this.#pods = new OwnedPods(plane.informers.of(kinds.Pod), plane.clock);
   }
 
   async reconcile(key: string): Promise<Result | void> {
+    if (key.startsWith(orphan)) {
+      const pod = this.#plane.informers.of(kinds.Pod).get(key.slice(orphan.length));
+      return pod && !ownerKey(pod, kinds.Job) ? this.#untrack([pod]) : undefined;
+    }
     const job = this.#plane.informers.of(kinds.Job).get(key);
+    await this.#release(key, job);
     if (!job) return;
     const uid = job.metadata.uid!;
     const pods = this.#pods.ownedBy(uid);
@@ -73,11 +73,7 @@ class Jobs {
       await this.#untrack(pods);
       return isFinished(job) ? this.#expire(job) : undefined;
     }
-    const known = (podUid: string) => {
-      const pod = this.#pods.get(uid, podUid);
-      return pod && { deleting: pod.metadata.deletionTimestamp !== undefined };
-    };
-    if (!this.#expectations.satisfied(uid, known)) return;
+    if (!this.#pods.settled(uid)) return;
     return this.#advance(job, pods);
   }
 
@@ -85,8 +81,8 @@ class Jobs {
     const now = this.#plane.clock.now();
     const active = pods.filter(isPodActive);
     // Pods that ended and are not counted yet still carry the finalizer; those counted do not.
-    const uncounted = pods.filter((pod) => !isPodActive(pod) && isTracked(pod) && isEnded(pod));
-    const lost = pods.filter((pod) => pod.metadata.deletionTimestamp && !isEnded(pod) && isTracked(pod));
+    const uncounted = pods.filter((pod) => !isPodActive(pod) && isTracked(pod) && isPodEnded(pod));
+    const lost = pods.filter((pod) => pod.metadata.deletionTimestamp && !isPodEnded(pod) && isTracked(pod));
     const succeeded = this.#succeeded(job, uncounted);
     const failed = (job.status?.failed ?? 0) + uncounted.filter((pod) => pod.status?.phase === 'Failed').length;
     const verdict = verdictOf(job, succeeded.count, failed, active.length, now);
@@ -137,7 +133,7 @@ class Jobs {
     const uid = job.metadata.uid!;
     const { error } = await inGrowingBatches(free?.length ?? missing, async (i) => {
       const created = await createPod(this.#plane, jobPod(job, free?.[i]), job);
-      if (!this.#pods.get(uid, created.metadata.uid!)) this.#expectations.expectCreated(uid, created.metadata.uid!);
+      this.#pods.created(uid, created);
     });
     if (error) throw error;
     return undefined;
@@ -160,7 +156,18 @@ class Jobs {
   async #remove(pod: Pod, job: Job): Promise<void> {
     await this.#untrack([pod]);
     await deletePod(this.#plane, pod, job);
-    this.#expectations.expectDeleted(job.metadata.uid!, pod.metadata.uid!);
+    this.#pods.deleted(job.metadata.uid!, pod);
+  }
+
+  /** Lets pods go whose Job is gone, perhaps with another in its place: nobody will count them. */
+  async #release(key: string, job: Job | undefined): Promise<void> {
+    const left = this.#plane.informers
+      .of(kinds.Pod)
+      .list()
+      .filter(
+        (pod) => isTracked(pod) && ownerKey(pod, kinds.Job) === key && controllerOf(pod)?.uid !== job?.metadata.uid,
+      );
+    await this.#untrack(left);
   }
 
   /** Lets pods go that have been counted. */
@@ -205,10 +212,6 @@ function isFinished(job: Job): boolean {
   return (
     job.status?.conditions?.some((c) => (c.type === 'Complete' || c.type === 'Failed') && c.status === 'True') ?? false
   );
-}
-
-function isEnded(pod: Pod): boolean {
-  return pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
 }
 
 function isTracked(pod: Pod): boolean {

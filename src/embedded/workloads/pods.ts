@@ -23,10 +23,14 @@ export function isPodAvailable(pod: Pod, minReadySeconds: number, now: number): 
   return isPodReady(pod) && (minReadySeconds === 0 || readySince(pod) + minReadySeconds * 1000 <= now);
 }
 
+/** Whether all its containers ended, well or not. */
+export function isPodEnded(pod: Pod): boolean {
+  return pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
+}
+
 /** Neither ended nor on its way out. */
 export function isPodActive(pod: Pod): boolean {
-  const phase = pod.status?.phase;
-  return phase !== 'Succeeded' && phase !== 'Failed' && pod.metadata.deletionTimestamp === undefined;
+  return !isPodEnded(pod) && pod.metadata.deletionTimestamp === undefined;
 }
 
 const phaseOrder: Readonly<Record<string, number>> = { Pending: 0, Unknown: 1, Running: 2 };

@@ -9,11 +9,10 @@ import { Controller, type Result } from '../../runtime/controller.ts';
 import { inGrowingBatches } from './batches.ts';
 import { withCondition, withoutCondition } from './conditions.ts';
 import { type ControlPlane, vanishingIsFine } from './context.ts';
-import { Expectations } from './expectations.ts';
-import { OwnerIndex } from './owner-index.ts';
+import { OwnedPods } from './owned-pods.ts';
 import { claimOwned, controllerOf, ownerKey } from './ownership.ts';
 import { createPod, deletePod, isNamespaceLeaving, podFromTemplate } from './pod-factory.ts';
-import { byDeletionOrder, isPodActive, isPodAvailable, isPodReady, readySince } from './pods.ts';
+import { byDeletionOrder, isPodActive, isPodAvailable, isPodEnded, isPodReady, readySince } from './pods.ts';
 import { selectorOf } from './selectors.ts';
 
 /** The most pods created or deleted in one reconcile. */
@@ -35,19 +34,11 @@ export function replicaSetController(plane: ControlPlane): Controller {
 
 class ReplicaSets {
   readonly #plane: ControlPlane;
-  readonly #pods: OwnerIndex<Pod>;
-  readonly #expectations: Expectations;
+  readonly #pods: OwnedPods;
 
   constructor(plane: ControlPlane) {
     this.#plane = plane;
-    this.#expectations = new Expectations(plane.clock);
-    const pods = plane.informers.of(kinds.Pod);
-    this.#pods = new OwnerIndex(pods);
-    const seen = (pod: Pod): void => {
-      const owner = controllerOf(pod);
-      if (owner) this.#expectations.seen(owner.uid, pod.metadata.uid!);
-    };
-    pods.addHandler({ added: seen, updated: seen, deleted: seen });
+    this.#pods = new OwnedPods(plane.informers.of(kinds.Pod), plane.clock);
   }
 
   /** The keys of the ReplicaSets a pod concerns: its owner, or those that could adopt it. */
@@ -76,12 +67,8 @@ class ReplicaSets {
       client: this.#plane.client.resource(kinds.Pod),
     });
     const active = claimed.filter(isPodActive);
-    const known = (podUid: string) => {
-      const pod = this.#pods.get(uid, podUid);
-      return pod && { deleting: pod.metadata.deletionTimestamp !== undefined };
-    };
     let failure: unknown;
-    if (!set.metadata.deletionTimestamp && this.#expectations.satisfied(uid, known)) {
+    if (!set.metadata.deletionTimestamp && this.#pods.settled(uid)) {
       failure = await this.#scale(set, active);
     }
     await this.#writeStatus(set, claimed, failure);
@@ -97,7 +84,7 @@ class ReplicaSets {
       const { error } = await inGrowingBatches(Math.min(difference, burst), async () => {
         const pod = podFromTemplate(set.spec.template, set, kinds.ReplicaSet);
         const created = await createPod(this.#plane, pod, set);
-        if (!this.#pods.get(uid, created.metadata.uid!)) this.#expectations.expectCreated(uid, created.metadata.uid!);
+        this.#pods.created(uid, created);
       });
       return error;
     }
@@ -105,7 +92,7 @@ class ReplicaSets {
     const surplus = byDeletionOrder(active, this.#company(set), this.#plane.clock.now()).slice(0, -difference);
     const { error } = await inGrowingBatches(Math.min(surplus.length, burst), async (i) => {
       await deletePod(this.#plane, surplus[i]!, set);
-      this.#expectations.expectDeleted(uid, surplus[i]!.metadata.uid!);
+      this.#pods.deleted(uid, surplus[i]!);
     });
     return error;
   }
@@ -127,7 +114,9 @@ class ReplicaSets {
     const minReady = set.spec.minReadySeconds ?? 0;
     const templateLabels = compileLabelSelector({ matchLabels: set.spec.template.metadata?.labels ?? {} });
     const count = (test: (pod: Pod) => boolean): number => active.filter(test).length;
-    const terminating = claimed.filter((pod) => pod.metadata.deletionTimestamp !== undefined && !isEnded(pod)).length;
+    const terminating = claimed.filter(
+      (pod) => pod.metadata.deletionTimestamp !== undefined && !isPodEnded(pod),
+    ).length;
     const conditions =
       failure === undefined
         ? withoutCondition(set.status?.conditions, 'ReplicaFailure')
@@ -163,8 +152,4 @@ class ReplicaSets {
     const next = Math.min(...waits.filter((wait) => wait > 0));
     if (Number.isFinite(next)) return { requeueAfterMs: next };
   }
-}
-
-function isEnded(pod: Pod): boolean {
-  return pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
 }

@@ -54,6 +54,8 @@ export const tools = {
   },
   /** Upstream's controller with its KWOK provider: whom ours races. */
   'upstream-controller': { module: 'hack/tools/karpenter', package: 'sigs.k8s.io/karpenter/kwok', nightly: true },
+  /** The same, but speaking JSON: a client of the embedded API server, which knows no protobuf. */
+  'upstream-json': { module: 'hack/tools/upstream-json', package: '.' },
   'kube-apiserver-1.33': olderKubernetes('kube-apiserver'),
   'kube-controller-manager-1.33': olderKubernetes('kube-controller-manager'),
   'kube-scheduler-1.33': olderKubernetes('kube-scheduler'),

@@ -1,51 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // The main job as a newcomer sees it: `karpenter up`, the real kubectl, pods that need machines, machines that go again.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { tool } from '../../hack/tools/tools.ts';
-import { execute, RunningProgram } from './processes.ts';
+import { startUp, type UpCluster } from './embedded-cluster.ts';
 
-let folder: string;
-let up: RunningProgram;
-let path: string;
-let env: NodeJS.ProcessEnv;
-
+let up: UpCluster;
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'karpenter-autoscaling-'));
-  const kubeconfig = join(folder, 'config');
-  path = await tool('kubectl');
-  env = { ...process.env, KUBECONFIG: kubeconfig, HOME: folder };
-  up = new RunningProgram('karpenter up', 'node', [
-    'bin/karpenter.js',
-    'up',
-    '--port',
-    '0',
-    '--kubeconfig-out',
-    kubeconfig,
-  ]);
-  await up.until(async () => (await execute(path, ['get', '--raw', '/readyz'], { env })).code === 0, 30_000);
+  up = await startUp();
 });
+afterAll(() => up?.stop());
 
-afterAll(async () => {
-  expect(await up?.stop(), up?.output).toBe(0);
-  rmSync(folder, { recursive: true, force: true });
-});
-
-async function kubectl(line: string): Promise<string> {
-  const done = await execute(path, line.split(' '), { env });
-  expect(done.code, `kubectl ${line}\n${done.stdout}${done.stderr}`).toBe(0);
-  return done.stdout;
-}
+const kubectl = (line: string): Promise<string> => up.kubectl(line);
 
 const count = async (what: string): Promise<number> =>
   (await kubectl(`get ${what} -o name`)).split('\n').filter(Boolean).length;
 
 test('two hundred replicas get the machines they need, and the machines go with them', async () => {
   expect(await kubectl('get nodepool kwok -o jsonpath={.metadata.name}')).toBe('kwok');
-  const follow = 'logs -f -n kube-system -l app.kubernetes.io/name=karpenter -c controller';
-  const following = new RunningProgram('kubectl logs -f', path, follow.split(' '), { env });
+  const following = up.start('logs -f -n kube-system -l app.kubernetes.io/name=karpenter -c controller');
   await kubectl('create deployment nginx --replicas=200 --image=nginx');
   await kubectl('rollout status deployment/nginx --timeout=60s');
   const claims = await count('nodeclaims');
@@ -67,7 +38,7 @@ test('two hundred replicas get the machines they need, and the machines go with 
     await following.until(() => following.output.includes(`"message":"${message}"`), 10_000);
   }
   await kubectl('delete deployment nginx');
-  await up.until(async () => (await count('nodeclaims')) === 0, 90_000);
+  await up.program.until(async () => (await count('nodeclaims')) === 0, 90_000);
   expect(await count('nodes')).toBe(2);
   await following.until(() => following.output.includes('"message":"deleted nodeclaim"'), 10_000);
   await following.stop();
@@ -76,7 +47,7 @@ test('two hundred replicas get the machines they need, and the machines go with 
 test('a container that nothing runs behind says so when it is asked for its log', async () => {
   await kubectl('run quiet --image=pause');
   await kubectl('wait --for=condition=Ready pod/quiet --timeout=20s');
-  const { code, stderr } = await execute(path, ['logs', 'quiet'], { env });
+  const { code, stderr } = await up.attempt('logs quiet');
   expect([code, stderr]).toEqual([
     1,
     expect.stringContaining('(NotImplemented): container "quiet" in pod "quiet" has no log'),

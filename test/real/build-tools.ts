@@ -1,8 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Builds the real components once before the first test, so that no test's clock pays for it.
-import { tool } from '../../hack/tools/tools.ts';
+import { type ToolName, tool } from '../../hack/tools/tools.ts';
+
+const needed: readonly ToolName[] = [
+  'helm',
+  'etcd',
+  'kube-apiserver',
+  'kubectl',
+  'kube-controller-manager',
+  'kube-scheduler',
+  'kwok',
+  'upstream-suite',
+];
 
 export async function setup(): Promise<void> {
-  for (const name of ['etcd', 'kube-apiserver', 'kubectl', 'kube-controller-manager', 'kube-scheduler'] as const)
-    await tool(name);
+  for (const name of needed) await tool(name);
 }

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// The charts as the real helm renders them, against manifests that were read by people. After a change that is meant:
+// `npm run test:real -- test/real/charts.test.ts --update`, and read the difference.
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { programSettings } from '../../src/cli/program-settings.ts';
+import { parseSettings } from '../../src/runtime/settings.ts';
+import { helm, objectsIn, template } from './helm.ts';
+
+interface Container {
+  readonly env: readonly { readonly name: string; readonly value?: string }[];
+}
+
+const valuesFile = (name: string): string => `test/real/golden/values/${name}.yaml`;
+
+describe('charts/karpenter', () => {
+  test.for([['default'], ['guide'], ['everything'], ['cluster-api-names']] as const)(
+    'renders the manifests of %s',
+    async ([name]) => {
+      const values = name === 'default' ? [] : ['--values', valuesFile(name)];
+      const { code, stdout, stderr } = await template('karpenter', ...values);
+      expect(code, stderr).toBe(0);
+      expect(objectsIn(stdout).every(({ metadata }) => metadata.name !== undefined)).toBe(true);
+      await expect(stdout).toMatchFileSnapshot(`golden/${name}.yaml`);
+    },
+  );
+
+  test.for([['default'], ['guide'], ['everything'], ['cluster-api-names']] as const)(
+    'gives the controller settings that it takes without a word: %s',
+    async ([name]) => {
+      const values = name === 'default' ? [] : ['--values', valuesFile(name)];
+      const { stdout } = await template('karpenter', ...values);
+      const deployment = objectsIn(stdout).find(({ kind }) => kind === 'Deployment') as unknown as {
+        spec: { template: { spec: { containers: [Container & { args: string[] }] } } };
+      };
+      const [{ env, args }] = deployment.spec.template.spec.containers;
+      const variables = Object.fromEntries(
+        env.flatMap((each) => (each.value === undefined ? [] : [[each.name, each.value]])),
+      );
+      const known = new Set(Object.values(programSettings).map((setting) => setting.env));
+      expect(Object.keys(variables).filter((variable) => !known.has(variable) && variable !== 'TZ')).toEqual([]);
+      expect(parseSettings(programSettings, args.slice(1), variables)).toMatchObject({
+        problems: undefined,
+        warnings: [],
+      });
+    },
+  );
+
+  test('without values the controller has the defaults it would have without a chart', async () => {
+    const { stdout } = await template('karpenter');
+    const deployment = objectsIn(stdout).find(({ kind }) => kind === 'Deployment') as unknown as {
+      spec: { template: { spec: { containers: [Container] } } };
+    };
+    const { env } = deployment.spec.template.spec.containers[0];
+    const variables = Object.fromEntries(
+      env.flatMap(({ name, value }) => (value === undefined ? [] : [[name, value]])),
+    );
+    expect(parseSettings(programSettings, [], variables).settings).toEqual(
+      parseSettings(programSettings, [], {}).settings,
+    );
+  });
+
+  test('names what is wrong with values, and where', async () => {
+    const refusals: readonly [set: string, message: string][] = [
+      ['settings.preferencePolicy=Maybe', "at '/settings/preferencePolicy': value must be one of 'Respect', 'Ignore'"],
+      ['settings.batchMaxDuration=10 seconds', "at '/settings/batchMaxDuration': '10 seconds' does not match pattern"],
+      ['settings.featureGates.nodeRepair=often', "at '/settings/featureGates/nodeRepair': got string, want boolean"],
+      ['settings.featureGates.nodeRepairs=true', "additional properties 'nodeRepairs' not allowed"],
+      ['settings.clustername=blue', "at '/settings': additional properties 'clustername' not allowed"],
+      ['settings.providers={mars}', "at '/settings/providers/0': value must be"],
+      ['controller.metrics.port=0', "at '/controller/metrics/port': minimum: got 0, want 1"],
+      ['replicas=two', "at '/replicas': got string, want integer"],
+      ['logLevel=loud', "at '/logLevel': value must be one of"],
+      ['controller.image.digest=latest', "at '/controller/image/digest'"],
+    ];
+    for (const [set, message] of refusals) {
+      const { code, stderr } = await template('karpenter', '--set', set);
+      expect(code, set).not.toBe(0);
+      expect(stderr, set).toContain(message);
+    }
+  });
+
+  test('passes helm lint in strict mode', async () => {
+    const { code, stdout, stderr } = await helm(['lint', '--strict', 'charts/karpenter', 'charts/karpenter-crd']);
+    expect(code, stdout + stderr).toBe(0);
+  });
+});
+
+describe('charts/karpenter-crd', () => {
+  const crds = readdirSync('crds').map((file) => parse(readFileSync(`crds/${file}`, 'utf8')) as object);
+  const byName = (a: object, b: object): number => ((a as Named).metadata.name < (b as Named).metadata.name ? -1 : 1);
+  interface Named {
+    readonly metadata: { readonly name: string };
+  }
+
+  test('holds our definitions, and nothing of them is lost on the way', async () => {
+    const { stdout, code, stderr } = await template('karpenter-crd', '--set', 'keep=false');
+    expect(code, stderr).toBe(0);
+    expect(objectsIn(stdout).toSorted(byName)).toEqual(crds.toSorted(byName));
+  });
+
+  test('keeps them when the release goes, unless told', async () => {
+    const { stdout } = await template('karpenter-crd', '--set', 'additionalAnnotations.owner=platform');
+    for (const { metadata } of objectsIn(stdout)) {
+      expect(metadata.annotations).toEqual({ 'helm.sh/resource-policy': 'keep', owner: 'platform' });
+    }
+  });
+});

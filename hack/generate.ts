@@ -8,6 +8,7 @@ import { apiReferenceGenerators } from './generate/api-reference.ts';
 import { chartGenerators } from './generate/chart/chart.ts';
 import { crdGenerators } from './generate/crds.ts';
 import type { Generator } from './generate/generator.ts';
+import { providersReferenceGenerators } from './generate/providers-reference.ts';
 import { runtimeReferenceGenerators } from './generate/runtime-reference.ts';
 
 /** Every generated file of the repo. */
@@ -15,6 +16,7 @@ export const generators: readonly Generator[] = [
   ...crdGenerators,
   ...apiReferenceGenerators,
   ...runtimeReferenceGenerators,
+  ...providersReferenceGenerators,
   ...chartGenerators,
 ];
 

@@ -17,6 +17,10 @@ try {
   npm(folder, 'install', '--no-progress', `./${tarball}`);
   const karpenter = join(folder, 'node_modules', '.bin', 'karpenter');
   console.log(execFileSync(karpenter, ['version'], { encoding: 'utf8' }).trim());
+  const cases =
+    "import('karpenter-ts/cloud/conformance').then(({ conformanceCases }) => console.log(conformanceCases.length))";
+  const count = execFileSync(process.execPath, ['--input-type=module', '-e', cases], { cwd: folder, encoding: 'utf8' });
+  console.log(`karpenter-ts/cloud/conformance: ${count.trim()} cases`);
   await tryUp(karpenter, ['up'], folder);
 } finally {
   rmSync(folder, { recursive: true, force: true });

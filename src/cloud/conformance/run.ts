@@ -57,8 +57,8 @@ export async function runConformance(newHarness: HarnessFactory): Promise<CaseRe
 
 /** What we need of a test runner: vitest's own `describe` and `test`, or those of any other. */
 export interface TestRunner {
-  describe(name: string, body: () => void): unknown;
-  test(name: string, body: (context?: { skip?: (why?: string) => void }) => Promise<void>): unknown;
+  readonly describe: (name: string, body: () => void) => unknown;
+  readonly test: (name: string, body: (context?: { skip?: (why?: string) => void }) => Promise<void>) => unknown;
 }
 
 /** One test per case. A case that does not apply is skipped where the runner can, with the reason. */

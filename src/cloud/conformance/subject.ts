@@ -61,11 +61,15 @@ export class Subject {
     this.#provider = await this.harness.restart();
   }
 
-  /** Does something while the cloud fails so. */
+  /** Does something while the cloud fails so; time passes for whoever tries again. */
   async during<R>(fault: CloudFault, work: () => Promise<R>): Promise<R> {
     if (!(await this.harness.inject(fault))) throw new NotApplicable(`the cloud cannot be "${fault}"`);
     try {
-      return await work();
+      let isOver = false;
+      const result = work().finally(() => (isOver = true));
+      result.catch(() => undefined);
+      for (let i = 0; i < patience && !isOver; i++) await this.harness.settle();
+      return await result;
     } finally {
       await this.harness.lift();
     }
@@ -91,7 +95,7 @@ export class Subject {
     const { type, offering } = await this.#cheapest();
     const number = ++this.#names;
     const name = options.name ?? `conformance-${number}`;
-    const uid = options.uid ?? `11111111-1111-4111-8111-${String(number).padStart(12, '0')}`;
+    const uid = options.uid ?? uidOf(number);
     const own = { [nodeClassLabel(nodeClass)]: nodeClass.name };
     const pooled = { ...own, [labels.nodePool]: 'conformance' };
     const owner = { apiVersion: 'karpenter.sh/v1', kind: 'NodePool', name: 'conformance', uid: poolUid };
@@ -126,12 +130,12 @@ export class Subject {
     return this.provider.create(claim, this.signal);
   }
 
-  /** A machine that runs, with its NodeClaim as it is after the launch. */
-  async launched(options: ClaimOptions = {}): Promise<{ claim: NodeClaim; instance: Instance }> {
-    const claim = await this.claim(options);
-    const instance = await this.create(claim);
+  /** A machine that runs, with its NodeClaim as it was written and as it is after the launch. */
+  async launched(options: ClaimOptions = {}): Promise<{ written: NodeClaim; claim: NodeClaim; instance: Instance }> {
+    const written = await this.claim(options);
+    const instance = await this.create(written);
     await this.harness.settle();
-    return { claim: withStatus(claim, instance), instance };
+    return { written, claim: withStatus(written, instance), instance };
   }
 
   delete(claim: NodeClaim): Promise<void> {
@@ -185,8 +189,15 @@ export class Subject {
   }
 }
 
+/** UIDs are random: two of them differ in every part. */
+function uidOf(number: number): string {
+  const part = (salt: number): string => (Math.imul(number + salt, 2_654_435_761) >>> 0).toString(16).padStart(8, '0');
+  const text = [1, 2, 3, 4].map((salt) => part(salt * 1000)).join('');
+  return `${text.slice(0, 8)}-${text.slice(8, 12)}-4${text.slice(13, 16)}-8${text.slice(17, 20)}-${text.slice(20)}`;
+}
+
 /** The NodeClaim as the lifecycle controller writes it after a launch. */
-export function withStatus(claim: NodeClaim, instance: Instance): NodeClaim {
+function withStatus(claim: NodeClaim, instance: Instance): NodeClaim {
   const { providerID, imageID, capacity, allocatable } = instance;
   return deepFreeze({
     ...claim,

@@ -18,6 +18,7 @@ import { ignoreNotFound } from '../../kube/api-error.ts';
 import { KubeClient } from '../../kube/client.ts';
 import { type Event, kinds, type Node, type Pod } from '../../kube/kinds.ts';
 import { apiVersionOf, type KubeObject, keyOf, type ResourceType } from '../../kube/object.ts';
+import { FaultyTransport } from '../../kube/testing/faulty-transport.ts';
 import { formatTime } from '../../kube/time.ts';
 import { Cluster, Clusters } from '../../runtime/clusters.ts';
 import { InlineExecutor } from '../../runtime/executor.ts';
@@ -28,7 +29,6 @@ import { coreSettings, defaultSettings, type Settings } from '../../runtime/sett
 import { ClusterState } from '../../state/cluster-state.ts';
 import { slimTransforms } from '../../state/slim.ts';
 import { FakeCloud } from './fake-cloud.ts';
-import { FaultyTransport } from './faulty-transport.ts';
 
 export interface TestWorldOptions {
   readonly settings?: Partial<Settings>;

@@ -102,11 +102,9 @@ export const createCases: readonly ConformanceCase[] = casesOf('Create', {
   'after-crash-settled': [
     'gives the same machine to the next process, also after it has come up',
     async (subject) => {
-      const { instance } = await subject.launched();
+      const { written, instance } = await subject.launched();
       await subject.crash();
-      const again = await subject.create(
-        await subject.claim({ name: 'conformance-1', uid: '11111111-1111-4111-8111-000000000001' }),
-      );
+      const again = await subject.create(written);
       assert.equal(again.providerID, instance.providerID);
       await subject.expectMachines(instance);
     },

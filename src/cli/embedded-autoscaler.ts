@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // The autoscaler inside `karpenter up` and `karpenter demo`: the same program as on a real cluster, in this process, with
 // a NodePool to begin with, and a Pod of its own so that `kubectl logs` finds it where it would be elsewhere.
-import { kwokNodeClassKind } from '../api/kwok-node-class.ts';
-import { type NodePool, nodePoolKind } from '../api/node-pool.ts';
+import { nodePoolKind } from '../api/node-pool.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
+import type { CloudRegistry } from '../cloud/registry.ts';
 import type { EmbeddedCluster } from '../embedded/cluster.ts';
 import type { LogSource } from '../embedded/logs/log-buffer.ts';
 import type { LogSources } from '../embedded/logs/pod-log.ts';
 import { kinds, type Pod } from '../kube/kinds.ts';
-import { apiVersionOf } from '../kube/object.ts';
 import { Cluster, Clusters } from '../runtime/clusters.ts';
 import { Metrics } from '../runtime/metrics.ts';
 import { createLogger, type LogOutput } from '../runtime/pino-logger.ts';
 import { defaultSettings } from '../runtime/settings.ts';
 import { slimTransforms } from '../state/slim.ts';
 import { runAutoscaler } from './autoscaler.ts';
+import { type EmbeddedCloud, embeddedClouds } from './embedded-clouds.ts';
 import { programSettings } from './program-settings.ts';
 import { loadProviders } from './providers.ts';
 import { version } from './version.ts';
@@ -41,20 +41,28 @@ export interface EmbeddedAutoscalerOptions {
   readonly random: Random;
   /** Where the controller's log goes. */
   readonly log: LogOutput;
-  readonly providers?: readonly string[];
+  /** All that the embedded cluster knows, unless told. */
+  readonly clouds?: readonly EmbeddedCloud[];
+  /** The node that the controller's Pod is on. */
+  readonly node: string;
   /** Told when the controllers end before they were asked to. */
   readonly onFailure: (error: unknown) => void;
 }
 
-/** Starts it; resolves when its NodePool exists. `stop` waits until everything has ended. */
-export async function startEmbeddedAutoscaler(options: EmbeddedAutoscalerOptions): Promise<{ stop(): Promise<void> }> {
-  const { cluster, workload = cluster, clock, random, onFailure } = options;
-  await furnish(cluster);
-  await workload.client().resource(kinds.Pod).create(controllerPod);
+export interface EmbeddedAutoscaler {
+  readonly registry: CloudRegistry;
+  /** Waits until everything has ended. */
+  stop(): Promise<void>;
+}
+
+/** Starts it; resolves when the NodePools of its clouds exist. */
+export async function startEmbeddedAutoscaler(options: EmbeddedAutoscalerOptions): Promise<EmbeddedAutoscaler> {
+  const { cluster, workload = cluster, clouds = embeddedClouds, clock, random, onFailure } = options;
+  for (const cloud of clouds) await cloud.furnish(cluster.client());
+  await workload.client().resource(kinds.Pod).create(controllerPod(options.node));
   const metrics = new Metrics();
   const log = createLogger({ clock, outputs: [options.log], fields: { logger: 'controller' } });
-  const defaults = defaultSettings(programSettings);
-  const settings = options.providers ? { ...defaults, providers: options.providers } : defaults;
+  const settings = { ...defaultSettings(programSettings), providers: clouds.map(({ name }) => name) };
   const clusterOf = (name: string, of: EmbeddedCluster): Cluster =>
     new Cluster({ name, transport: of.transport(), clock, random, log, metrics, transforms: slimTransforms() });
   const one = clusterOf('karpenter', cluster);
@@ -80,6 +88,7 @@ export async function startEmbeddedAutoscaler(options: EmbeddedAutoscalerOptions
     if (!stop.signal.aborted) onFailure(error);
   });
   return {
+    registry: providers.registry,
     stop: async () => {
       stop.abort(new Error('the cluster stops'));
       await running;
@@ -87,36 +96,7 @@ export async function startEmbeddedAutoscaler(options: EmbeddedAutoscalerOptions
   };
 }
 
-async function furnish(cluster: EmbeddedCluster): Promise<void> {
-  const client = cluster.client();
-  await client.resource(kwokNodeClassKind).create({
-    apiVersion: apiVersionOf(kwokNodeClassKind),
-    kind: kwokNodeClassKind.kind,
-    metadata: { name: 'default' },
-  });
-  await client.resource(nodePoolKind).create(firstPool);
-}
-
-/** Not `default`: that name belongs to the pools in other people's guides. */
-const firstPool: NodePool = {
-  apiVersion: apiVersionOf(nodePoolKind),
-  kind: nodePoolKind.kind,
-  metadata: { name: 'kwok' },
-  spec: {
-    template: {
-      spec: {
-        nodeClassRef: { group: kwokNodeClassKind.group, kind: kwokNodeClassKind.kind, name: 'default' },
-        requirements: [
-          { key: 'kubernetes.io/os', operator: 'In', values: ['linux'] },
-          { key: 'kubernetes.io/arch', operator: 'In', values: ['amd64'] },
-        ],
-      },
-    },
-    limits: { cpu: '1000' },
-  },
-};
-
-const controllerPod: Pod = {
+const controllerPod = (nodeName: string): Pod => ({
   apiVersion: 'v1',
   kind: 'Pod',
   metadata: {
@@ -130,7 +110,7 @@ const controllerPod: Pod = {
     priorityClassName: 'system-cluster-critical',
     containers: [{ name: container, image: 'karpenter' }],
     // On a node of the cluster's own, never on a machine that it may remove, and before anybody else takes the place.
-    nodeName: 'base-1',
+    nodeName,
     tolerations: [{ operator: 'Exists' }],
   },
-};
+});

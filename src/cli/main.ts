@@ -4,9 +4,11 @@
 import { Command, CommanderError } from 'commander';
 import { KarpenterError, messageOf } from '../base/errors.ts';
 import { registerController } from './controller.ts';
+import { registerDemo } from './demo.ts';
 import { registerSnapshot } from './snapshot.ts';
 import { registerSolve } from './solve.ts';
 import { registerUp } from './up.ts';
+import { UsageError } from './usage-error.ts';
 import { registerVersion, version } from './version.ts';
 
 /** Exit codes: 0 it worked, 1 it failed, 2 it was asked wrongly. */
@@ -20,6 +22,7 @@ const program = new Command('karpenter')
   .exitOverride();
 
 registerUp(program);
+registerDemo(program);
 registerController(program);
 registerSolve(program);
 registerSnapshot(program);
@@ -40,6 +43,6 @@ try {
   } else {
     console.error(`karpenter: ${messageOf(error)}`);
     if (!(error instanceof KarpenterError)) console.error(error);
-    process.exitCode = exitCodes.failure;
+    process.exitCode = error instanceof UsageError ? exitCodes.usage : exitCodes.failure;
   }
 }

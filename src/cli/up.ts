@@ -7,12 +7,14 @@ import type { Clock } from '../base/clock.ts';
 import { KarpenterError, messageOf } from '../base/errors.ts';
 import type { Random } from '../base/random.ts';
 import type { EmbeddedCluster } from '../embedded/cluster.ts';
+import type { EmbeddedCloud } from './embedded-clouds.ts';
 
 interface UpOptions {
   readonly port: number;
   readonly kubeconfigOut: string;
   readonly output: 'text' | 'json';
   readonly clusterOnly?: boolean;
+  readonly provider: string;
 }
 
 const defaultPort = 6443;
@@ -28,6 +30,7 @@ export function registerUp(program: Command): void {
     .option('--port <port>', 'port of the API server on loopback; 0 takes any free one', parsePort, defaultPort)
     .option('--kubeconfig-out <path>', 'where to write the kubeconfig', './karpenter.kubeconfig')
     .option('-o, --output <format>', 'how to say that it is ready: text or json', parseOutput, 'text')
+    .option('--provider <names>', 'the clouds that the autoscaler buys from, separated by commas', 'kwok')
     .option('--cluster-only', 'leave out the autoscaler: pods that do not fit keep waiting')
     .action(up);
 }
@@ -47,18 +50,20 @@ async function up(options: UpOptions): Promise<void> {
   const path = resolve(options.kubeconfigOut);
   checkWritable(path);
   // Loaded here, so that help and usage errors do not wait for it.
-  const [embedded, { RealClock }, { SystemRandom }] = await Promise.all([
+  const [embedded, { RealClock }, { SystemRandom }, { cloudsNamed }] = await Promise.all([
     import('../embedded/cluster.ts'),
     import('../base/clock.ts'),
     import('../base/random.ts'),
+    import('./embedded-clouds.ts'),
   ]);
+  const clouds = cloudsNamed(options.provider);
   const clock = new RealClock();
   // From here on: whoever reads that it is ready may stop it in the same moment.
   const stopped = stopSignal(clock);
   const progress = clock.after(progressAfterMs, () => console.error('still starting …'));
   let started: Started;
   try {
-    started = await start(embedded.EmbeddedCluster, { clock, random: new SystemRandom(), options });
+    started = await start(embedded.EmbeddedCluster, { clock, random: new SystemRandom(), options, clouds });
   } catch (error) {
     throw explainStart(error, options.port);
   } finally {
@@ -83,10 +88,17 @@ interface Started {
   readonly close: () => Promise<void>;
 }
 
+interface StartParts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly options: UpOptions;
+  readonly clouds: readonly EmbeddedCloud[];
+}
+
 /** The cluster, and unless it is not wanted the autoscaler in it. */
 async function start(
   cluster: typeof EmbeddedCluster,
-  { clock, random, options }: { clock: Clock; random: Random; options: UpOptions },
+  { clock, random, options, clouds }: StartParts,
 ): Promise<Started> {
   const common = { clock, random, log: stderrLog, port: options.port };
   if (options.clusterOnly) {
@@ -100,7 +112,15 @@ async function start(
   const log = new LogBuffer({ now: () => clock.now(), maxBytes: keptLogBytes });
   const running = await cluster.start({ ...common, logs: controllerLogs(log) });
   const onFailure = (error: unknown): void => stderrLog.error('the autoscaler ended', { error: messageOf(error) });
-  const autoscaler = await startEmbeddedAutoscaler({ cluster: running, clock, random, log, onFailure });
+  const autoscaler = await startEmbeddedAutoscaler({
+    cluster: running,
+    clock,
+    random,
+    log,
+    onFailure,
+    clouds,
+    node: 'base-1',
+  });
   return {
     cluster: running,
     close: async () => {

@@ -126,7 +126,7 @@ async function furnish(client: KubeClient, options: EmbeddedClusterOptions): Pro
   await client.resource(kinds.StorageClass).create(standardStorageClass);
   for (const crd of options.crds ?? allCrds())
     await client.resource(kinds.CustomResourceDefinition).create(crd as never);
-  for (const node of options.baseNodes ?? [baseNode('base-1'), baseNode('base-2')]) {
+  for (const node of options.baseNodes ?? [baseNode('base-1', 'test-zone-a'), baseNode('base-2', 'test-zone-b')]) {
     await client.resource(kinds.Node).create(node);
   }
 }
@@ -141,7 +141,7 @@ const standardStorageClass: StorageClass = {
 };
 
 /** Small on purpose: a demo of a few pods already needs another node. */
-function baseNode(name: string): Node {
+function baseNode(name: string, zone: string): Node {
   const resources = { cpu: '2', memory: '4Gi', pods: '17', 'ephemeral-storage': '20Gi' };
   return {
     apiVersion: 'v1',
@@ -153,10 +153,16 @@ function baseNode(name: string): Node {
         'kubernetes.io/hostname': name,
         'kubernetes.io/os': 'linux',
         'kubernetes.io/arch': 'amd64',
-        'topology.kubernetes.io/region': 'embedded',
-        'topology.kubernetes.io/zone': 'embedded-a',
+        // A zone of its own would be one that no machine can be bought in: pods spread over zones would wait for ever.
+        'topology.kubernetes.io/zone': zone,
       },
     },
     status: { capacity: resources, allocatable: resources },
   };
+}
+
+/** A node for the system's own pods: what users run is kept off it by a taint. */
+export function systemNode(name: string, zone: string): Node {
+  const node = baseNode(name, zone);
+  return { ...node, spec: { taints: [{ key: 'CriticalAddonsOnly', value: 'true', effect: 'NoSchedule' }] } };
 }

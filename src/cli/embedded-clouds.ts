@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// The clouds that the embedded cluster knows: what it is furnished with for each of them, and the scenarios it can play.
+// A new cloud is one more entry.
+import { kwokNodeClassKind } from '../api/kwok-node-class.ts';
+import { type NodePool, nodePoolKind } from '../api/node-pool.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { apiVersionOf } from '../kube/object.ts';
+import { inflate } from './demo/inflate.ts';
+import { nginx } from './demo/nginx.ts';
+import type { Scenario } from './demo/scenario.ts';
+import { spot } from './demo/spot.ts';
+import { zones } from './demo/zones.ts';
+import { UsageError } from './usage-error.ts';
+
+export interface EmbeddedCloud {
+  /** As `--providers` names it. */
+  readonly name: string;
+  readonly scenarios: readonly Scenario[];
+  /** Creates its NodeClass and a NodePool to begin with. */
+  furnish(karpenter: KubeClient): Promise<void>;
+}
+
+/** Not `default`: that name belongs to the pools in other people's guides. */
+const kwokPool: NodePool = {
+  apiVersion: apiVersionOf(nodePoolKind),
+  kind: nodePoolKind.kind,
+  metadata: { name: 'kwok' },
+  spec: {
+    template: {
+      spec: {
+        nodeClassRef: { group: kwokNodeClassKind.group, kind: kwokNodeClassKind.kind, name: 'default' },
+        requirements: [
+          { key: 'kubernetes.io/os', operator: 'In', values: ['linux'] },
+          { key: 'kubernetes.io/arch', operator: 'In', values: ['amd64'] },
+        ],
+      },
+    },
+    limits: { cpu: '1000' },
+    // What is not needed goes at once, not a tenth of it at a time: somebody is watching.
+    disruption: { budgets: [{ nodes: '100%' }] },
+  },
+};
+
+const kwok: EmbeddedCloud = {
+  name: 'kwok',
+  scenarios: [inflate, nginx, zones, spot],
+  async furnish(client) {
+    await client.resource(kwokNodeClassKind).create({
+      apiVersion: apiVersionOf(kwokNodeClassKind),
+      kind: kwokNodeClassKind.kind,
+      metadata: { name: 'default' },
+    });
+    await client.resource(nodePoolKind).create(kwokPool);
+  },
+};
+
+export const embeddedClouds: readonly EmbeddedCloud[] = [kwok];
+
+/** The clouds of a comma-separated list. Throws UsageError for one that nobody knows. */
+export function cloudsNamed(list: string): EmbeddedCloud[] {
+  const names = [...new Set(list.split(',').map((name) => name.trim()))];
+  return names.map((name) => {
+    const found = embeddedClouds.find((cloud) => cloud.name === name);
+    if (found) return found;
+    const known = embeddedClouds.map((cloud) => cloud.name).join(', ');
+    throw new UsageError(`no such provider: ${name || '""'}; the embedded cluster knows: ${known}`);
+  });
+}

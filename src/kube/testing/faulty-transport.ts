@@ -81,7 +81,7 @@ export class FaultyTransport implements Transport {
 
   /** Every open watch breaks: its connection is reset or, with `expired`, its version is too old. */
   breakWatches(how: 'reset' | 'expired' = 'reset'): void {
-    for (const watch of [...this.#watches]) watch.break(how);
+    for (const watch of this.#watches) watch.break(how);
   }
 
   /** How many watches are open. */

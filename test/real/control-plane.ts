@@ -27,6 +27,8 @@ export interface ControlPlaneOptions {
   readonly kwok?: boolean;
   /** Another release than the usual one. */
   readonly release?: '1.33';
+  /** More flags for the API server. */
+  readonly apiServer?: readonly string[];
 }
 
 type Component = 'kube-apiserver' | 'kube-controller-manager' | 'kube-scheduler';
@@ -45,7 +47,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   };
   try {
     const etcd = await startEtcd(folder, programs);
-    const url = await startApiServer(folder, etcd, programs, options.release);
+    const url = await startApiServer(folder, etcd, programs, options);
     const kubeconfig = writeKubeconfig(folder, url);
     if (options.workloads) await startWorkloads(folder, kubeconfig, programs, options.release);
     if (options.kwok) programs.push(await startKwok(kubeconfig));
@@ -79,7 +81,7 @@ async function startApiServer(
   folder: string,
   etcd: string,
   programs: RunningProgram[],
-  release: Release,
+  { release, apiServer = [] }: ControlPlaneOptions,
 ): Promise<string> {
   const port = await freePort();
   const url = `https://127.0.0.1:${port}`;
@@ -102,6 +104,7 @@ async function startApiServer(
     '--authorization-mode=Node,RBAC',
     '--disable-admission-plugins=ServiceAccount',
     '--service-cluster-ip-range=10.0.0.0/24',
+    ...apiServer,
   ]);
   programs.push(server);
   // Its certificate is its own and new each time; the test speaks to loopback only.

@@ -5,6 +5,7 @@
 
 /** Largest whole number a double holds with all smaller ones. */
 const largest = 2 ** 53 - 1;
+const largestWhole = BigInt(largest);
 
 export interface Shape {
   readonly amounts: ReadonlyMap<string, bigint>;
@@ -35,18 +36,33 @@ export class Axis {
   request(amounts: ReadonlyMap<string, bigint>): Float64Array {
     return Float64Array.from(this.names, (name, i) => {
       const units = (amounts.get(name) ?? 0n) / this.#units[i]!;
-      return units > BigInt(largest) ? Number.POSITIVE_INFINITY : Number(units);
+      return units > largestWhole ? Number.POSITIVE_INFINITY : Number(units);
     });
   }
 
   /** What is available, in whole units, rounded down; -1 for less than nothing. */
   available(amounts: ReadonlyMap<string, bigint>): Float64Array {
-    return Float64Array.from(this.names, (name, i) => {
-      const nano = amounts.get(name) ?? 0n;
-      if (nano < 0n) return -1;
-      const units = nano / this.#units[i]!;
-      return units > BigInt(largest) ? largest : Number(units);
-    });
+    const units = new Float64Array(this.names.length);
+    this.fillAvailable(amounts, units, 0);
+    return units;
+  }
+
+  /** Writes what is available to `units` from `at` on. */
+  fillAvailable(amounts: ReadonlyMap<string, bigint>, units: Float64Array, at: number): void {
+    for (let i = 0; i < this.names.length; i++) {
+      const nano = amounts.get(this.names[i]!);
+      if (nano === undefined) continue;
+      if (nano < 0n) units[at + i] = -1;
+      else {
+        const whole = nano / this.#units[i]!;
+        units[at + i] = whole > largestWhole ? largest : Number(whole);
+      }
+    }
+  }
+
+  /** Units of one resource in nano units. */
+  nano(resource: number, units: number): bigint {
+    return BigInt(units) * this.#units[resource]!;
   }
 
   /** Back to nano units. */

@@ -5,7 +5,7 @@ import { compareStrings } from '../base/order.ts';
 import { type LabelSelector } from '../kube/labels.ts';
 import { type Constraints, constraintsOf, selectorProblem, selectorsOf } from './constraints.ts';
 import { isPending, isTerminal, MoveRules } from './input.ts';
-import { Distinct, Interner } from './interner.ts';
+import { Distinct, Interner, isSameValue } from './interner.ts';
 import type { Container, Pod, PodSpec, ResourceRequirements } from './objects.ts';
 import { amountsProblem, podRequests, quantityProblem } from './pod-resources.ts';
 import type { Problem, SolveSettings } from './problem.ts';
@@ -84,6 +84,13 @@ class Reader {
   readonly #shapes = this.#distinctShapes.all;
   readonly #constraints = this.#distinctConstraints.all;
   readonly #attachments = new Map<Pod, readonly Attachment[]>();
+  /** What was found in the pod that was read last. */
+  #shape = 0;
+  #constraint = 0;
+  /** The pod before, and its constraints: the pods of a workload follow each other. */
+  #lastSpec: PodSpec | undefined;
+  #lastVolumes = noAlternatives;
+  #lastConstraints = 0;
   readonly #rejected: { key: string; reason: string; detail: string }[] = [];
 
   constructor(problem: Problem, leaving: ReadonlyMap<string, 'deleted' | 'candidate'>) {
@@ -101,7 +108,7 @@ class Reader {
     const constraints: number[] = [];
     const candidates: number[] = [];
     const bound: BoundPod[] = [];
-    const seen = new Set<string>();
+    const seen = new Map<string, Set<string>>();
     for (const pod of this.#problem.pods) {
       if (typeof pod?.spec !== 'object' || typeof pod.metadata !== 'object') {
         this.#reject('?', 'the object is not a pod', 'it has no metadata or no spec');
@@ -121,18 +128,15 @@ class Reader {
         candidates.push(0);
       }
       const key = podKey(pod);
-      const before = seen.size;
-      seen.add(key);
-      const accepted = seen.size > before ? this.#readPod(pod, key) : undefined;
-      if (seen.size === before) this.#reject(key, 'two pods have this name', 'only the first is scheduled');
-      if (!accepted) {
-        candidates.pop();
+      if (!isFirst(seen, pod)) this.#reject(key, 'two pods have this name', 'only the first is scheduled');
+      else if (this.#readPod(pod, key)) {
+        pods.push(pod);
+        keys.push(key);
+        shapes.push(this.#shape);
+        constraints.push(this.#constraint);
         continue;
       }
-      pods.push(pod);
-      keys.push(key);
-      shapes.push(accepted.shape);
-      constraints.push(accepted.constraints);
+      candidates.pop();
     }
     const labels = this.#classifyLabels(pods, bound);
     return {
@@ -157,23 +161,24 @@ class Reader {
     this.#rejected.push({ key, reason, detail });
   }
 
-  #readPod(pod: Pod, key: string): { shape: number; constraints: number } | undefined {
+  /** Reads a pod and leaves what it found in `#shape` and `#constraint`; false when the pod cannot be used. */
+  #readPod(pod: Pod, key: string): boolean {
     try {
       return this.#readUsable(pod, key);
     } catch (error) {
       if (!(error instanceof TypeError)) throw error;
       this.#reject(key, 'it does not have the shape of a pod', error.message);
-      return undefined;
+      return false;
     }
   }
 
-  #readUsable(pod: Pod, key: string): { shape: number; constraints: number } | undefined {
+  #readUsable(pod: Pod, key: string): boolean {
     let volumes = noAlternatives;
     if (pod.spec.volumes) {
       const problem = this.#volumes.problemOf(pod);
       if (problem !== undefined) {
         this.#reject(key, problem, `volumes of the pod: ${problem}`);
-        return undefined;
+        return false;
       }
       volumes = this.#volumes.alternativesOf(pod);
       const attachments = this.#volumes.attachmentsOf(pod);
@@ -185,21 +190,23 @@ class Reader {
         'resource claims are not supported yet',
         'the pod asks for devices through spec.resourceClaims (dynamic resource allocation)',
       );
-      return undefined;
+      return false;
     }
     const shape = this.#shapeOf(pod, false);
     const broken = this.#shapes[shape];
     if (typeof broken === 'string') {
       this.#reject(key, `its requests cannot be used: ${broken}`, `requests of the pod: ${broken}`);
-      return undefined;
+      return false;
     }
     const constraints = this.#constraintsOf(pod.spec, volumes);
     const problem = this.#constraints[constraints]!.problem;
     if (problem !== undefined) {
       this.#reject(key, problem, `constraints of the pod: ${problem}`);
-      return undefined;
+      return false;
     }
-    return { shape, constraints };
+    this.#shape = shape;
+    this.#constraint = constraints;
+    return true;
   }
 
   #readBound(pod: Pod, node: string): BoundPod | undefined {
@@ -241,11 +248,11 @@ class Reader {
     if (spec.resources) at = this.#walkResources(walker.step(at, 'pod'), spec.resources);
     const status = withStatus ? allocated(pod) : undefined;
     if (status) at = walker.walk(walker.step(at, 'status'), [status.containerStatuses, status.initContainerStatuses]);
-    return this.#distinctShapes.of(
-      at,
-      () => readShape(spec, status),
-      (shape) => walker.walkSorted(0, typeof shape === 'string' ? shape : Object.fromEntries(shape.amounts)),
-    );
+    const place = this.#distinctShapes.place(at);
+    if (place >= 0) return place;
+    const shape = readShape(spec, status);
+    const form = walker.walkSorted(0, typeof shape === 'string' ? shape : Object.fromEntries(shape.amounts));
+    return this.#distinctShapes.add(at, shape, form);
   }
 
   #walkContainer(state: number, container: Container): number {
@@ -261,6 +268,15 @@ class Reader {
   }
 
   #constraintsOf(spec: PodSpec, volumes: VolumeAlternatives): number {
+    const last = this.#lastSpec;
+    if (last && this.#lastVolumes === volumes && isConstrainedAlike(last, spec)) return this.#lastConstraints;
+    this.#lastConstraints = this.#classify(spec, volumes);
+    this.#lastSpec = spec;
+    this.#lastVolumes = volumes;
+    return this.#lastConstraints;
+  }
+
+  #classify(spec: PodSpec, volumes: VolumeAlternatives): number {
     const walker = this.#walker;
     let at = 0;
     if (spec.nodeSelector) at = walker.walk(walker.step(at, 'nodeSelector'), spec.nodeSelector);
@@ -274,11 +290,10 @@ class Reader {
       }
     }
     if (volumes.length > 0) at = walker.walk(walker.step(at, 'volumes'), volumes);
-    return this.#distinctConstraints.of(
-      at,
-      () => this.#readConstraints(spec, volumes),
-      (constraints) => walker.walkSorted(0, constraints),
-    );
+    const place = this.#distinctConstraints.place(at);
+    if (place >= 0) return place;
+    const constraints = this.#readConstraints(spec, volumes);
+    return this.#distinctConstraints.add(at, constraints, walker.walkSorted(0, constraints));
   }
 
   #readConstraints(spec: PodSpec, volumes: VolumeAlternatives): ConstraintClass {
@@ -308,20 +323,48 @@ class Reader {
       const { namespace = 'default', labels } = pod.metadata;
       let at = walker.step(0, namespace);
       for (const key in labels) if (relevant.has(key)) at = walker.step(walker.step(at, key), labels[key]);
-      return distinct.of(
-        at,
-        () => {
-          const seen: Record<string, string> = {};
-          for (const key in labels) if (relevant.has(key)) seen[key] = labels[key]!;
-          return { namespace, labels: seen };
-        },
-        (labelClass) => walker.walkSorted(0, labelClass),
-      );
+      const place = distinct.place(at);
+      if (place >= 0) return place;
+      const seen: Record<string, string> = {};
+      for (const key in labels) if (relevant.has(key)) seen[key] = labels[key]!;
+      const labelClass = { namespace, labels: seen };
+      return distinct.add(at, labelClass, walker.walkSorted(0, labelClass));
     };
-    const of = Int32Array.from(pods, classify);
+    const of = new Int32Array(pods.length);
+    for (let i = 0; i < of.length; i++) of[i] = classify(pods[i]!);
     for (const entry of bound) entry.labels = classify(entry.pod);
     return { of, classes: distinct.all };
   }
+}
+
+/** Whether a pod is the first of its name; notes it down. */
+function isFirst(seen: Map<string, Set<string>>, { metadata }: Pod): boolean {
+  const { namespace = 'default', name = '' } = metadata;
+  let names = seen.get(namespace);
+  if (!names) {
+    names = new Set();
+    seen.set(namespace, names);
+  }
+  const before = names.size;
+  return names.add(name).size > before;
+}
+
+/** Whether two pods are written with the same constraints. */
+function isConstrainedAlike(a: PodSpec, b: PodSpec): boolean {
+  return (
+    isSameValue(a.nodeSelector, b.nodeSelector) &&
+    isSameValue(a.topologySpreadConstraints, b.topologySpreadConstraints) &&
+    isSameValue(a.tolerations, b.tolerations) &&
+    isSameValue(a.affinity, b.affinity) &&
+    !hasPorts(a) &&
+    !hasPorts(b)
+  );
+}
+
+function hasPorts({ containers }: PodSpec): boolean {
+  if (!containers) return false;
+  for (const { ports } of containers) if (ports !== undefined) return true;
+  return false;
 }
 
 function allocated(pod: Pod): Pod['status'] {

@@ -13,8 +13,8 @@ import { compatible, contentWithout } from './requirements.ts';
 export interface CatalogOffering {
   readonly requirements: Requirements;
   readonly price: number;
-  /** Set on reserved offerings. */
-  readonly reservation?: string;
+  /** The reservation it belongs to; undefined when it is not reserved. */
+  readonly reservation: string | undefined;
 }
 
 export interface CatalogVariant {
@@ -84,11 +84,16 @@ export class Catalog {
   readonly #given: ReadonlySet<string>;
   readonly #variants: readonly CatalogVariant[];
   readonly #keys: ReadonlySet<string>;
-  readonly #offeringKeys: ReadonlySet<string>;
+  /** By key: what each type asks of it; undefined where it names no such label. */
+  readonly #columns = new Map<string, (Requirement | undefined)[]>();
+  readonly #offeringKeys = new Set<string>();
   readonly #offeringSets: Requirements[] = [];
-  /** By row, the offering sets of its offerings, and their prices. */
-  readonly #setsOfRow: Int32Array[];
-  readonly #pricesOfRow: Float64Array[];
+  /** By row: where its offerings begin among all. */
+  readonly #firstOffering: Int32Array;
+  /** By offering: its requirements' place in `#offeringSets`, and its price. */
+  readonly #setOf: Int32Array;
+  readonly #priceOf: Float64Array;
+  readonly #sizes = new Map<string, Float64Array>();
   readonly #matching = new Map<string, Uint8Array>();
   readonly #views = new Map<string, View>();
   readonly #viewOf = new PairTable();
@@ -113,64 +118,106 @@ export class Catalog {
     this.types = types;
     this.#variants = variants;
     this.width = axis.size;
-    this.typeOf = Int32Array.from(variants, ({ type }) => type);
-    this.free = new Float64Array(variants.length * axis.size);
-    this.#dead = new Uint8Array(variants.length);
-    for (const [row, { free }] of variants.entries()) {
-      this.free.set(axis.available(free), row * axis.size);
-      for (const nano of free.values()) if (nano < 0n) this.#dead[row] = 1;
-    }
-    const keys = new Set<string>();
-    const offeringKeys = new Set<string>();
+    const count = variants.length;
+    this.typeOf = new Int32Array(count);
+    this.free = new Float64Array(count * axis.size);
+    this.#dead = new Uint8Array(count);
+    this.#firstOffering = new Int32Array(count + 1);
+    for (let row = 0; row < count; row++)
+      this.#firstOffering[row + 1] = this.#firstOffering[row]! + variants[row]!.offerings.length;
+    const all = this.#firstOffering[count]!;
+    this.#setOf = new Int32Array(all);
+    this.#priceOf = new Float64Array(all);
     const setIds = new Map<Requirements, number>();
-    for (const { requirements } of types) for (const key of requirements.keys()) keys.add(key);
-    this.#setsOfRow = variants.map(({ offerings }) =>
-      Int32Array.from(offerings, ({ requirements }) => this.#offeringSet(requirements, setIds)),
-    );
-    for (const set of this.#offeringSets) for (const key of set.keys()) offeringKeys.add(key);
-    for (const key of offeringKeys) keys.add(key);
-    this.#pricesOfRow = variants.map(({ offerings }) => Float64Array.from(offerings, ({ price }) => price));
-    this.#overheads = new Set(types.map(({ daemonOverhead }) => daemonOverhead));
-    this.#keys = keys;
-    this.#offeringKeys = offeringKeys;
-    this.hasReserved = variants.some(({ offerings }) => offerings.some(({ reservation }) => reservation !== undefined));
-  }
-
-  // Offerings that are written alike share their requirements: most are known by identity.
-  #offeringSet(requirements: Requirements, ids: Map<Requirements, number>): number {
-    let id = ids.get(requirements);
-    if (id === undefined) {
-      id = this.#offeringSets.length;
-      ids.set(requirements, id);
-      this.#offeringSets.push(requirements);
+    let hasReserved = false;
+    for (let row = 0, at = 0; row < count; row++) {
+      const { type, free, offerings } = variants[row]!;
+      this.typeOf[row] = type;
+      axis.fillAvailable(free, this.free, row * axis.size);
+      for (const nano of free.values()) if (nano < 0n) this.#dead[row] = 1;
+      for (let i = 0; i < offerings.length; i++, at++) {
+        const { requirements, price, reservation } = offerings[i]!;
+        // Offerings that are written alike share their requirements: most are known by identity.
+        let set = setIds.get(requirements);
+        if (set === undefined) {
+          set = setIds.size;
+          setIds.set(requirements, set);
+          this.#offeringSets.push(requirements);
+        }
+        this.#setOf[at] = set;
+        this.#priceOf[at] = price;
+        if (reservation !== undefined) hasReserved = true;
+      }
     }
-    return id;
+    this.hasReserved = hasReserved;
+    for (const set of this.#offeringSets) for (const key of set.keys()) this.#offeringKeys.add(key);
+    const overheads = new Set<ReadonlyMap<string, bigint>>();
+    for (let type = 0; type < types.length; type++) {
+      const { requirements, daemonOverhead } = types[type]!;
+      overheads.add(daemonOverhead);
+      for (const requirement of requirements.values()) {
+        let column = this.#columns.get(requirement.key);
+        if (!column) {
+          column = [];
+          this.#columns.set(requirement.key, column);
+        }
+        column[type] = requirement;
+      }
+    }
+    this.#overheads = overheads;
+    this.#keys = new Set([...this.#columns.keys(), ...this.#offeringKeys]);
   }
 
   /** Every value of a label that some type or offering names. */
   valuesOf(key: string): Set<string> {
     const values = new Set<string>();
     const seen = new Set<Requirement>();
-    const add = (requirements: Requirements): void => {
-      const own = requirements.get(key);
+    const add = (own: Requirement | undefined): void => {
       if (!own || own.complement || seen.has(own)) return;
       seen.add(own);
       for (const value of own.values) values.add(value);
     };
-    for (const { requirements } of this.types) add(requirements);
-    for (const requirements of this.#offeringSets) add(requirements);
+    for (const own of this.#columns.get(key) ?? []) add(own);
+    for (const requirements of this.#offeringSets) add(requirements.get(key));
     return values;
   }
 
   /** The different daemon overheads of some types. */
-  overheadsOf(types: readonly number[]): Iterable<ReadonlyMap<string, bigint>> {
+  overheadsOf(types: Int32Array): Iterable<ReadonlyMap<string, bigint>> {
     if (this.#overheads.size === 1) return this.#overheads;
-    return new Set(types.map((type) => this.types[type]!.daemonOverhead));
+    return new Set(Array.from(types, (type) => this.types[type]!.daemonOverhead));
   }
 
   /** The keys that tell types or offerings apart. */
   get keys(): ReadonlySet<string> {
     return this.#keys;
+  }
+
+  /** By type: how much of a resource it has, to the nearest double: only to compare. */
+  sizesOf(resource: string): Float64Array {
+    let sizes = this.#sizes.get(resource);
+    if (!sizes) {
+      sizes = new Float64Array(this.types.length);
+      for (let type = 0; type < sizes.length; type++)
+        sizes[type] = Number(this.types[type]!.capacity.get(resource) ?? 0n);
+      this.#sizes.set(resource, sizes);
+    }
+    return sizes;
+  }
+
+  /** The most of a resource that any type has, in nano units. */
+  largestOf(resource: string): bigint {
+    const sizes = this.sizesOf(resource);
+    let most = 0;
+    for (let type = 1; type < sizes.length; type++) if (sizes[type]! > sizes[most]!) most = type;
+    let largest = 0n;
+    for (let type = 0; type < sizes.length; type++) {
+      // Doubles that are equal may stand for amounts that are not.
+      if (sizes[type]! < sizes[most]!) continue;
+      const nano = this.types[type]!.capacity.get(resource) ?? 0n;
+      if (nano > largest) largest = nano;
+    }
+    return largest;
   }
 
   /** What a row has free, exactly. */
@@ -184,7 +231,7 @@ export class Catalog {
 
   /** Whether a view allows the `n`th offering of a row. */
   allowsOffering(view: View, row: number, n: number): boolean {
-    return view.offeringAllowed[this.#setsOfRow[row]![n]!] === 1;
+    return view.offeringAllowed[this.#setOf[this.#firstOffering[row]! + n]!] === 1;
   }
 
   /** The id of a set of types; `keep[type]` is 1 for those in it. */
@@ -283,20 +330,22 @@ export class Catalog {
     const offeringAllowed = Uint8Array.from(this.#offeringSets, (asked) =>
       compatible(set, asked, this.#offeringKeys) ? 1 : 0,
     );
-    const has = new Uint8Array(this.typeOf.length);
-    const rows: number[] = [];
+    const { typeOf } = this;
+    const [first, setOf, priceOf] = [this.#firstOffering, this.#setOf, this.#priceOf];
+    const has = new Uint8Array(typeOf.length);
+    const rows = new Int32Array(typeOf.length);
+    let count = 0;
     for (let row = 0; row < has.length; row++) {
-      if (typeOk[this.typeOf[row]!] === 0 || this.#dead[row] === 1) continue;
-      const sets = this.#setsOfRow[row]!;
-      const prices = this.#pricesOfRow[row]!;
-      for (let i = 0; i < sets.length; i++) {
-        if (offeringAllowed[sets[i]!] === 0 || (most && prices[i]! > most[row]!)) continue;
+      if (typeOk[typeOf[row]!] === 0 || this.#dead[row] === 1) continue;
+      const end = first[row + 1]!;
+      for (let i = first[row]!; i < end; i++) {
+        if (offeringAllowed[setOf[i]!] === 0 || (most && priceOf[i]! > most[row]!)) continue;
         has[row] = 1;
-        rows.push(row);
+        rows[count++] = row;
         break;
       }
     }
-    const all = Int32Array.from(rows);
+    const all = rows.slice(0, count);
     const front = this.#frontOf(all);
     const frontText = front.join();
     let frontId = this.#fronts.get(frontText);
@@ -322,39 +371,54 @@ export class Catalog {
     const signature = requirement.signature;
     let matching = this.#matching.get(signature);
     if (!matching) {
-      const known = new Map<string, number>();
-      const absentOk = this.#maybeAbsent(requirement);
-      matching = Uint8Array.from(this.types, ({ requirements }) => {
-        const own = requirements.get(requirement.key);
-        if (!own) return absentOk ? 1 : 0;
-        const text = own.signature;
-        let bit = known.get(text);
-        if (bit === undefined) {
-          const both = own.intersects(requirement) || (contentWithout(own) && contentWithout(requirement));
-          bit = both ? 1 : 0;
-          known.set(text, bit);
+      const column = this.#columns.get(requirement.key) ?? [];
+      const absentOk = this.#maybeAbsent(requirement) ? 1 : 0;
+      const content = contentWithout(requirement);
+      const known = new Map<Requirement, number>();
+      matching = new Uint8Array(this.types.length);
+      for (let type = 0; type < matching.length; type++) {
+        const own = column[type];
+        if (!own) {
+          matching[type] = absentOk;
+          continue;
         }
-        return bit;
-      });
+        let bit = known.get(own);
+        if (bit === undefined) {
+          bit = own.intersects(requirement) || (content && contentWithout(own)) ? 1 : 0;
+          known.set(own, bit);
+        }
+        matching[type] = bit;
+      }
       this.#matching.set(signature, matching);
     }
     return matching;
   }
 
+  /** The largest first, without what it covers; then the largest of the rest, and so on. */
   #frontOf(rows: Int32Array): Int32Array {
     const { width, free } = this;
     const most = this.#mostOf(rows);
-    const score = new Map<number, number>();
-    for (const row of rows) {
+    const left = rows.slice();
+    const score = new Float64Array(rows.length);
+    for (let i = 0; i < rows.length; i++) {
+      const base = rows[i]! * width;
       let sum = 0;
-      for (let r = 0; r < width; r++) sum += most[r]! > 0 ? free[row * width + r]! / most[r]! : 0;
-      score.set(row, sum);
+      for (let r = 0; r < width; r++) if (most[r]! > 0) sum += free[base + r]! / most[r]!;
+      score[i] = sum;
     }
-    // A row that another exceeds everywhere has the smaller score: larger first, each is compared with the front alone.
-    const order = rows.toSorted((a, b) => score.get(b)! - score.get(a)! || a - b);
     const front: number[] = [];
-    for (const row of order) {
-      if (!front.some((other) => this.#covers(other, row))) front.push(row);
+    for (let count = left.length; count > 0; ) {
+      let best = 0;
+      for (let i = 1; i < count; i++) if (score[i]! > score[best]!) best = i;
+      const largest = left[best]!;
+      front.push(largest);
+      let kept = 0;
+      for (let i = 0; i < count; i++) {
+        if (this.#covers(largest, left[i]!)) continue;
+        left[kept] = left[i]!;
+        score[kept++] = score[i]!;
+      }
+      count = kept;
     }
     return Int32Array.from(front);
   }
@@ -397,7 +461,7 @@ export class Catalog {
 
   /** The rows of a view, cheapest launch first; ties by name. Reserved offerings do not count: a node must hold those. */
   byPrice(view: View): PricedRows {
-    view.byPrice ??= this.priceRows(view, (offering) => offering.reservation === undefined);
+    view.byPrice ??= this.priceRows(view, this.hasReserved ? isUnreserved : undefined);
     return view.byPrice;
   }
 
@@ -405,33 +469,74 @@ export class Catalog {
   leastPrice(view: View, total: Float64Array, counts: (offering: CatalogOffering) => boolean): number {
     let least = Number.POSITIVE_INFINITY;
     for (const row of view.rows) {
-      const prices = this.#pricesOfRow[row]!;
-      const sets = this.#setsOfRow[row]!;
-      for (let i = 0; i < sets.length; i++) {
-        if (prices[i]! >= least || view.offeringAllowed[sets[i]!] === 0) continue;
-        if (counts(this.#variants[row]!.offerings[i]!) && this.fitsRow(row, total)) least = prices[i]!;
+      const start = this.#firstOffering[row]!;
+      for (let i = start; i < this.#firstOffering[row + 1]!; i++) {
+        const price = this.#priceOf[i]!;
+        if (price >= least || view.offeringAllowed[this.#setOf[i]!] === 0) continue;
+        if (counts(this.#variants[row]!.offerings[i - start]!) && this.fitsRow(row, total)) least = price;
       }
     }
     return least;
   }
 
-  /** Like `byPrice`, counting only the offerings that `counts`; rows without any are left out. */
-  priceRows(view: View, counts: (offering: CatalogOffering) => boolean): PricedRows {
-    const cheapest = new Map<number, number>();
-    for (const row of view.rows) {
-      const sets = this.#setsOfRow[row]!;
-      const prices = this.#pricesOfRow[row]!;
-      const offerings = this.#variants[row]!.offerings;
+  /** Like `byPrice`, counting only the offerings that `counts` (all when undefined); rows without any are left out. */
+  priceRows(view: View, counts: ((offering: CatalogOffering) => boolean) | undefined): PricedRows {
+    const [first, setOf, priceOf] = [this.#firstOffering, this.#setOf, this.#priceOf];
+    const { offeringAllowed, has } = view;
+    const cheapest = new Float64Array(has.length);
+    const rows = new Int32Array(view.rows.length);
+    let count = 0;
+    // Rows in their usual order of price: what is left is nearly sorted.
+    for (const row of this.#usualOrder()) {
+      if (has[row] === 0) continue;
+      const [start, end] = [first[row]!, first[row + 1]!];
       let best = Number.POSITIVE_INFINITY;
-      for (let i = 0; i < sets.length; i++)
-        if (view.offeringAllowed[sets[i]!] === 1 && prices[i]! < best && counts(offerings[i]!)) best = prices[i]!;
-      if (best < Number.POSITIVE_INFINITY) cheapest.set(row, best);
+      for (let i = start; i < end; i++) {
+        if (priceOf[i]! >= best || offeringAllowed[setOf[i]!] === 0) continue;
+        if (counts === undefined || counts(this.#variants[row]!.offerings[i - start]!)) best = priceOf[i]!;
+      }
+      if (best === Number.POSITIVE_INFINITY) continue;
+      cheapest[row] = best;
+      rows[count++] = row;
     }
-    const name = (row: number): string => this.types[this.typeOf[row]!]!.name;
-    const rows = Int32Array.from(cheapest.keys()).sort(
-      (a, b) => cheapest.get(a)! - cheapest.get(b)! || compareStrings(name(a), name(b)) || a - b,
-    );
-    return { rows, prices: Float64Array.from(rows, (row) => cheapest.get(row)!) };
+    const found = count === rows.length ? rows : rows.slice(0, count);
+    this.#sortByPrice(found, cheapest);
+    const prices = new Float64Array(count);
+    for (let i = 0; i < count; i++) prices[i] = cheapest[found[i]!]!;
+    return { rows: found, prices };
+  }
+
+  /** Sorts rows by price, then name. They mostly are sorted already. */
+  #sortByPrice(rows: Int32Array, price: Float64Array): void {
+    const rank = this.#nameRank!;
+    const compare = (a: number, b: number): number => price[a]! - price[b]! || rank[a]! - rank[b]! || a - b;
+    for (let i = 1; i < rows.length; i++) {
+      if (compare(rows[i - 1]!, rows[i]!) <= 0) continue;
+      rows.sort(compare);
+      return;
+    }
+  }
+
+  #usual: Int32Array | undefined;
+  /** By row: the place of its type's name among all. */
+  #nameRank: Int32Array | undefined;
+
+  /** All rows by the price of their cheapest offering, then by name. */
+  #usualOrder(): Int32Array {
+    if (this.#usual) return this.#usual;
+    const { types, typeOf } = this;
+    const names = Array.from(types.keys()).sort((a, b) => compareStrings(types[a]!.name, types[b]!.name) || a - b);
+    const rankOfType = new Int32Array(types.length);
+    for (let i = 0; i < names.length; i++) rankOfType[names[i]!] = i;
+    this.#nameRank = typeOf.map((type) => rankOfType[type]!);
+    const least = new Float64Array(typeOf.length).fill(Number.POSITIVE_INFINITY);
+    for (let row = 0; row < least.length; row++)
+      for (let i = this.#firstOffering[row]!; i < this.#firstOffering[row + 1]!; i++)
+        if (this.#priceOf[i]! < least[row]!) least[row] = this.#priceOf[i]!;
+    const order = Int32Array.from(typeOf.keys());
+    this.#sortByPrice(order, least);
+    this.#usual = order;
+    return order;
   }
 
   /** Rows of the view with room for `total`, ascending. */
@@ -440,4 +545,8 @@ export class Catalog {
     for (const row of view.rows) if (this.fitsRow(row, total)) found.push(row);
     return found;
   }
+}
+
+function isUnreserved({ reservation }: CatalogOffering): boolean {
+  return reservation === undefined;
 }

@@ -22,11 +22,24 @@ interface Facts {
   readonly row: number;
 }
 
+/** The types of a claim, cheapest first: all that fit, and the names of those that it lists. */
+interface TypeList {
+  readonly set: Requirements;
+  readonly all: Int32Array;
+  readonly names: readonly string[];
+}
+
 /** Turns packed nodes into NodeClaims; nodes that are alike share what was worked out. */
 export class Finalizer {
   readonly #world: World;
   readonly #facts = new Map<string, Facts>();
   readonly #requirements = new Map<number, readonly RequirementSpec[]>();
+  /** By a number made of the types: the lists that were made. */
+  readonly #lists = new Map<number, TypeList[]>();
+  /** By resource and units: the text. */
+  readonly #texts: Map<number, string>[] = [];
+  /** The types that fit the node at hand. */
+  #found: Int32Array = new Int32Array(0);
 
   constructor(world: World) {
     this.#world = world;
@@ -57,42 +70,65 @@ export class Finalizer {
     const { catalog } = node.template;
     const { group, total } = node;
     const { rows, prices } = this.#priced(node);
-    const seen = new Uint8Array(catalog.types.length);
-    const types: number[] = [];
-    let price = Number.POSITIVE_INFINITY;
-    let cheapest = -1;
+    const { typeOf } = catalog;
+    const found = this.#found.length < rows.length ? new Int32Array(rows.length) : this.#found;
+    this.#found = found;
+    let count = 0;
+    let first = -1;
+    let last = -1;
     for (let i = 0; i < rows.length; i++) {
       const row = rows[i]!;
-      const type = catalog.typeOf[row]!;
-      if (seen[type] === 1 || !catalog.fitsRow(row, total)) continue;
-      seen[type] = 1;
-      if (types.length === 0) [price, cheapest] = [prices[i]!, row];
-      types.push(type);
+      if (!catalog.fitsRow(row, total)) continue;
+      if (first < 0) first = i;
+      const type = typeOf[row]!;
+      // Variants of a type mostly follow each other; others are sorted out below.
+      if (type !== last) found[count++] = type;
+      last = type;
     }
+    if (typeOf.length > catalog.types.length) count = dropRepeated(found, count, catalog.types.length);
     const set = this.#world.space.get(group.set);
-    if (node.reservations.length > 0 && node.template.minValueKeys.length > 0) this.#addOthers(node, seen, types);
-    const most = this.#world.problem.settings?.maxInstanceTypes ?? defaultMaxTypes;
-    const kept = types.length > most ? truncate(catalog, types, most, set) : types;
+    const types = this.#typesFor(node, set, count);
     const claim = {
       requirements: catalog.hasReserved ? this.#reservedRequirements(node, set) : this.#specs(group.set),
-      instanceTypes: kept.map((type) => catalog.types[type]!.name),
-      price,
-      requests: this.#requests(node, types),
+      instanceTypes: types.names,
+      price: first < 0 ? Number.POSITIVE_INFINITY : prices[first]!,
+      requests: this.#requests(node, types.all),
     };
-    return { claim, row: cheapest };
+    return { claim, row: first < 0 ? -1 : rows[first]! };
+  }
+
+  /** The types in `#found` as a claim lists them. Claims with the same types share the list. */
+  #typesFor(node: NewNode, set: Requirements, count: number): TypeList {
+    const { catalog } = node.template;
+    const special = node.reservations.length > 0 && node.template.minValueKeys.length > 0;
+    const found = this.#found;
+    let hash = node.template.index;
+    for (let i = 0; i < count; i++) hash = (Math.imul(hash, 31) + found[i]!) | 0;
+    let same = this.#lists.get(hash);
+    if (!same) {
+      same = [];
+      this.#lists.set(hash, same);
+    }
+    for (const list of same) if (list.set === set && !special && isSame(list.all, found, count)) return list;
+    let all: Int32Array = found.slice(0, count);
+    if (special) all = this.#addOthers(node, all);
+    const most = this.#world.problem.settings?.maxInstanceTypes ?? defaultMaxTypes;
+    const kept = all.length > most ? truncate(catalog, Array.from(all), most, set) : all;
+    const names: string[] = [];
+    for (let i = 0; i < kept.length; i++) names.push(catalog.types[kept[i]!]!.name);
+    const list = { set, all, names };
+    if (!special) same.push(list);
+    return list;
   }
 
   /** A node that holds a reservation keeps the other types that fit where minValues asks for a choice. */
-  #addOthers(node: NewNode, seen: Uint8Array, types: number[]): void {
+  #addOthers(node: NewNode, held: Int32Array): Int32Array {
     const { catalog } = node.template;
+    const types = new Set(held);
     const view = catalog.view(node.group.set, catalog.plainMask(node.group.mask));
-    const { rows } = catalog.priceRows(view, () => true);
-    for (const row of rows) {
-      const type = catalog.typeOf[row]!;
-      if (seen[type] === 1 || !catalog.fitsRow(row, node.total)) continue;
-      seen[type] = 1;
-      types.push(type);
-    }
+    const { rows } = catalog.priceRows(view, undefined);
+    for (const row of rows) if (catalog.fitsRow(row, node.total)) types.add(catalog.typeOf[row]!);
+    return Int32Array.from(types);
   }
 
   #priced(node: NewNode): PricedRows {
@@ -128,25 +164,58 @@ export class Finalizer {
   }
 
   /** Pods plus the least that daemons take on any of the types: a lower bound for every launch. */
-  #requests(node: NewNode, types: readonly number[]): Record<string, string> {
-    const { catalog } = node.template;
-    const amounts = this.#world.axis.amounts(node.total);
-    let least: Map<string, bigint> | undefined;
-    for (const overhead of catalog.overheadsOf(types)) {
-      if (!least) least = new Map(overhead);
-      else
-        for (const [name, nano] of least) {
-          const other = overhead.get(name);
-          if (other === undefined) least.delete(name);
-          else if (other < nano) least.set(name, other);
-        }
+  #requests(node: NewNode, types: Int32Array): Record<string, string> {
+    let least: ReadonlyMap<string, bigint> | undefined;
+    for (const overhead of node.template.catalog.overheadsOf(types)) least = least ? lesser(least, overhead) : overhead;
+    if (least && least.size > 0) {
+      const amounts = this.#world.axis.amounts(node.total);
+      addTo(amounts, least);
+      return renderAll(amounts);
     }
-    if (least) addTo(amounts, least);
+    const { axis } = this.#world;
     const requests: Record<string, string> = {};
-    for (const [name, nano] of [...amounts].sort(([a], [b]) => compareStrings(a, b)))
-      requests[name] = render(name, nano);
+    for (let r = 0; r < axis.size; r++) {
+      const units = node.total[r]!;
+      if (units <= 0) continue;
+      const known = (this.#texts[r] ??= new Map());
+      let text = known.get(units);
+      if (text === undefined) {
+        text = render(axis.names[r]!, axis.nano(r, units));
+        known.set(units, text);
+      }
+      requests[axis.names[r]!] = text;
+    }
     return requests;
   }
+}
+
+/** What both take of each resource. */
+function lesser(a: ReadonlyMap<string, bigint>, b: ReadonlyMap<string, bigint>): Map<string, bigint> {
+  const least = new Map<string, bigint>();
+  for (const [name, nano] of a) {
+    const other = b.get(name);
+    if (other !== undefined) least.set(name, other < nano ? other : nano);
+  }
+  return least;
+}
+
+/** Leaves each type once, at its first place; returns how many are left. */
+function dropRepeated(types: Int32Array, count: number, all: number): number {
+  const seen = new Uint8Array(all);
+  let kept = 0;
+  for (let i = 0; i < count; i++) {
+    const type = types[i]!;
+    if (seen[type] === 1) continue;
+    seen[type] = 1;
+    types[kept++] = type;
+  }
+  return kept;
+}
+
+function isSame(list: Int32Array, found: Int32Array, count: number): boolean {
+  if (list.length !== count) return false;
+  for (let i = 0; i < count; i++) if (list[i] !== found[i]) return false;
+  return true;
 }
 
 function specsOf(set: Requirements): RequirementSpec[] {
@@ -154,6 +223,12 @@ function specsOf(set: Requirements): RequirementSpec[] {
     .filter(({ key }) => !lifecycleKeys.has(key))
     .sort((a, b) => compareStrings(a.key, b.key))
     .flatMap((requirement) => requirement.toSpecs());
+}
+
+function renderAll(amounts: ReadonlyMap<string, bigint>): Record<string, string> {
+  const requests: Record<string, string> = {};
+  for (const [name, nano] of [...amounts].sort(([a], [b]) => compareStrings(a, b))) requests[name] = render(name, nano);
+  return requests;
 }
 
 function render(name: string, nano: bigint): string {

@@ -69,45 +69,49 @@ export class Interner {
  */
 export class Distinct<T> {
   readonly all: T[] = [];
-  readonly #numbers = new Numbering();
-  readonly #byNumber: number[] = [];
+  /** By cheap id: the place in `all`, plus one. */
+  #places = new Int32Array(1024);
   readonly #byForm = new Map<number, number>();
 
-  /** The place in `all` of the value with this id; `form` gives equal values equal numbers. */
-  of(id: number, make: () => T, form: (value: T) => number): number {
-    const number = this.#numbers.of(id);
-    const known = this.#byNumber[number];
-    if (known !== undefined) return known;
-    const value = make();
-    const exact = form(value);
-    let place = this.#byForm.get(exact);
+  /** The place in `all` of the value with this id; -1 when the id is new: then `add` it. */
+  place(id: number): number {
+    return id < this.#places.length ? this.#places[id]! - 1 : -1;
+  }
+
+  /** The place of the value with a new id; `form` is equal for equal values. */
+  add(id: number, value: T, form: number): number {
+    let place = this.#byForm.get(form);
     if (place === undefined) {
       place = this.all.length;
       this.all.push(value);
-      this.#byForm.set(exact, place);
+      this.#byForm.set(form, place);
     }
-    this.#byNumber[number] = place;
+    if (id >= this.#places.length) {
+      const larger = new Int32Array(Math.max(id + 1, this.#places.length * 2));
+      larger.set(this.#places);
+      this.#places = larger;
+    }
+    this.#places[id] = place + 1;
     return place;
   }
 }
 
-/** Numbers sparse ids densely, in the order of first sight. */
-export class Numbering {
-  #dense = new Int32Array(1024).fill(-1);
-  #size = 0;
-
-  /** The dense id; a new one equals the former size. */
-  of(sparse: number): number {
-    if (sparse >= this.#dense.length) {
-      const larger = new Int32Array(Math.max(sparse + 1, this.#dense.length * 2)).fill(-1);
-      larger.set(this.#dense);
-      this.#dense = larger;
-    }
-    let id = this.#dense[sparse]!;
-    if (id < 0) {
-      id = this.#size++;
-      this.#dense[sparse] = id;
-    }
-    return id;
+/** Whether two JSON values are equal, keys in the same order. What differs only in order is not found equal. */
+export function isSameValue(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  if (Array.isArray(a)) {
+    if (!Array.isArray(b) || a.length !== b.length) return false;
+    for (let i = 0; i < a.length; i++) if (!isSameValue(a[i], b[i])) return false;
+    return true;
   }
+  if (Array.isArray(b)) return false;
+  let fields = 0;
+  for (const key in a) {
+    const other = (b as Record<string, unknown>)[key];
+    if (other === undefined || !isSameValue((a as Record<string, unknown>)[key], other)) return false;
+    fields++;
+  }
+  for (const _ in b) fields--;
+  return fields === 0;
 }

@@ -6,30 +6,17 @@ import type { Template } from './templates.ts';
 const oneNode = 1_000_000_000n;
 
 export class Limits {
-  /** By template: what is left, and the largest capacity of any type. */
+  /** By template: what is left. */
   readonly #left: readonly (Map<string, bigint> | undefined)[];
+  /** By template: the largest capacity of any type, for each limited resource. */
   readonly #largest: readonly ReadonlyMap<string, bigint>[];
-  /** By template: the limited resources, and how much of each every type has (roughly: only to compare). */
-  readonly #sizes: readonly { readonly names: readonly string[]; readonly sizes: readonly Float64Array[] }[];
   readonly #taken = new Map<View, Map<number, ReadonlyMap<string, bigint>>>();
 
   constructor(templates: readonly Template[]) {
     this.#left = templates.map(({ limits }) => limits && new Map(limits));
-    this.#sizes = templates.map(({ catalog, limits }) => {
-      const names = [...(limits?.keys() ?? [])].filter((name) => name !== 'nodes');
-      const sizes = names.map((name) =>
-        Float64Array.from(catalog.types, ({ capacity }) => Number(capacity.get(name) ?? 0n)),
-      );
-      return { names, sizes };
-    });
-    this.#largest = templates.map(({ catalog, limits }) => {
-      const largest = new Map<string, bigint>();
-      if (!limits) return largest;
-      for (const { capacity } of catalog.types) {
-        for (const [name, nano] of capacity) if (nano > (largest.get(name) ?? -1n)) largest.set(name, nano);
-      }
-      return largest;
-    });
+    this.#largest = templates.map(
+      ({ catalog, limits }) => new Map(resourcesOf(limits).map((name) => [name, catalog.largestOf(name)])),
+    );
   }
 
   /** The types that a pool may still buy; undefined when it may buy no node at all. */
@@ -69,16 +56,29 @@ export class Limits {
     let taken = byShape.get(shape);
     if (!taken) {
       const { catalog } = template;
-      const { names, sizes } = this.#sizes[template.index]!;
-      const best = names.map(() => -1);
-      for (const row of catalog.fitting(view, total)) {
-        const type = catalog.typeOf[row]!;
-        for (let i = 0; i < names.length; i++)
-          if (best[i]! < 0 || sizes[i]![type]! > sizes[i]![best[i]!]!) best[i] = type;
+      const names = resourcesOf(template.limits);
+      const sizes = names.map((name) => catalog.sizesOf(name));
+      const best = new Int32Array(names.length).fill(-1);
+      const { rows } = view;
+      // Types are mostly listed from small to large.
+      for (let at = rows.length - 1; at >= 0; at--) {
+        const type = catalog.typeOf[rows[at]!]!;
+        for (let i = 0; i < best.length; i++) {
+          const size = sizes[i]!;
+          // What is no larger than the largest so far need not fit.
+          if (best[i]! >= 0 && size[type]! <= size[best[i]!]!) continue;
+          if (catalog.fitsRow(rows[at]!, total)) best[i] = type;
+        }
       }
-      taken = new Map(names.map((name, i) => [name, catalog.types[best[i]!]?.capacity.get(name) ?? 0n]));
+      taken = new Map(
+        names.map((name, i): [string, bigint] => [name, catalog.types[best[i]!]?.capacity.get(name) ?? 0n]),
+      );
       byShape.set(shape, taken);
     }
     return taken;
   }
+}
+
+function resourcesOf(limits: ReadonlyMap<string, bigint> | undefined): string[] {
+  return [...(limits?.keys() ?? [])].filter((name) => name !== 'nodes');
 }

@@ -11,22 +11,15 @@ import {
 } from '../api/labels.ts';
 import { compareStrings } from '../base/order.ts';
 import type { Axis } from './axis.ts';
-import { Catalog, type CatalogOffering, type CatalogType, type CatalogVariant } from './catalog.ts';
+import { Catalog, type CatalogType, type CatalogVariant } from './catalog.ts';
 import { requirementProblem } from './constraints.ts';
 import { type Daemon, DaemonLoad } from './daemons.ts';
-import type { NodePool, RequirementSpec, Taint } from './objects.ts';
-import { type Amounts, addTo, amountsOf, amountsProblem, quantityProblem, subtractFrom } from './pod-resources.ts';
-import type { InstanceTypeSpec, LabelRules, ObjectError, OfferingSpec, Problem } from './problem.ts';
+import { TypeReader } from './instance-types.ts';
+import type { NodePool, Taint } from './objects.ts';
+import { amountsOf, quantityProblem, subtractFrom } from './pod-resources.ts';
+import type { LabelRules, ObjectError, Problem } from './problem.ts';
 import type { RequirementSpace, SetId } from './requirement-space.ts';
-import {
-  conflict,
-  impossibleKey,
-  mergeRequirements,
-  Requirement,
-  type Requirements,
-  requirementsOf,
-  requirementsOfLabels,
-} from './requirements.ts';
+import { impossibleKey, mergeRequirements, Requirement, requirementsOf, requirementsOfLabels } from './requirements.ts';
 
 /** The labels of one cloud. Pools of the same cloud share it. */
 export interface Dialect {
@@ -218,147 +211,6 @@ function readTemplate(pool: NodePool, index: number, inputs: TemplateInputs): Te
     isPicky: minValueKeys.length > 0 || catalog.hasReserved,
     limits,
   };
-}
-
-interface ReadType {
-  readonly requirements: Requirements;
-  readonly capacity: ReadonlyMap<string, bigint>;
-  readonly groups: readonly { readonly allocatable: Amounts; readonly offerings: readonly CatalogOffering[] }[];
-}
-
-/** Sets of requirements by the requirements they consist of, in order. */
-interface Shared {
-  readonly next: Map<Requirement, Shared>;
-  set: Requirements | undefined;
-}
-
-/** Reads the instance types of a pool. Requirements that are written alike are parsed once. */
-class TypeReader {
-  readonly #pool: Requirements;
-  readonly #labels: LabelSet;
-  readonly #reservationKey: string | undefined;
-  /** By key and values. */
-  readonly #known = new Map<string, Map<string, Requirement>>();
-  readonly #shared: Shared = { next: new Map(), set: undefined };
-
-  constructor(pool: Requirements, labelSet: LabelSet, reservationKey: string | undefined) {
-    this.#pool = pool;
-    this.#labels = labelSet;
-    this.#reservationKey = reservationKey;
-  }
-
-  /** One instance type; undefined when the pool excludes it, a sentence when it cannot be read. */
-  read(type: InstanceTypeSpec): ReadType | string | undefined {
-    try {
-      const offerings = type.offerings ?? [];
-      if (offerings.length === 0) return 'it has no offerings';
-      const requirements = this.#parse(type.requirements ?? []);
-      if (typeof requirements === 'string') return requirements;
-      if (conflict(requirements, this.#pool) !== undefined) return undefined;
-      const capacity = amountsOf(type.capacity);
-      const problem = amountsProblem(capacity);
-      if (problem !== undefined) return `its capacity cannot be used: ${problem}`;
-      const overhead: Amounts = new Map();
-      for (const part of [type.overhead?.kubeReserved, type.overhead?.systemReserved, type.overhead?.evictionThreshold])
-        if (part) addTo(overhead, amountsOf(part));
-      const groups = this.#group(offerings, capacity, overhead);
-      return typeof groups === 'string' ? groups : { requirements, capacity, groups };
-    } catch (error) {
-      return quantityProblem(error);
-    }
-  }
-
-  /** Requirements by key; a sentence when one cannot be read. */
-  #parse(specs: readonly RequirementSpec[]): Map<string, Requirement> | string {
-    const all = new Map<string, Requirement>();
-    for (const spec of specs) {
-      const requirement = this.#requirement(spec);
-      if (!requirement) return `requirement ${JSON.stringify(spec.key)} ${spec.operator} cannot be read`;
-      const present = all.get(requirement.key);
-      all.set(requirement.key, present ? present.intersection(requirement) : requirement);
-    }
-    return all;
-  }
-
-  #requirement(spec: RequirementSpec): Requirement | undefined {
-    if (spec.operator !== 'In' || !spec.values || spec.minValues !== undefined)
-      return Requirement.parse(spec, this.#labels);
-    let known = this.#known.get(spec.key);
-    if (!known) {
-      known = new Map();
-      this.#known.set(spec.key, known);
-    }
-    const text = spec.values.length === 1 ? spec.values[0]! : spec.values.join();
-    let requirement = known.get(text);
-    if (!requirement) {
-      requirement = Requirement.parse(spec, this.#labels)!;
-      known.set(text, requirement);
-    }
-    return requirement;
-  }
-
-  /** Like `#parse`; offerings that are written alike get the same object. */
-  #parseShared(specs: readonly RequirementSpec[]): Requirements | string {
-    let at: Shared = this.#shared;
-    for (const spec of specs) {
-      const requirement = this.#requirement(spec);
-      if (!requirement) return `requirement ${JSON.stringify(spec.key)} ${spec.operator} cannot be read`;
-      let next = at.next.get(requirement);
-      if (!next) {
-        next = { next: new Map(), set: undefined };
-        at.next.set(requirement, next);
-      }
-      at = next;
-    }
-    at.set ??= this.#parse(specs) as Map<string, Requirement>;
-    return at.set;
-  }
-
-  #group(
-    offerings: readonly OfferingSpec[],
-    capacity: ReadonlyMap<string, bigint>,
-    overhead: ReadonlyMap<string, bigint>,
-  ): ReadType['groups'] | string {
-    const groups = new Map<string, { allocatable: Amounts; offerings: CatalogOffering[] }>();
-    for (const offering of offerings) {
-      const requirements = this.#parseShared(offering.requirements ?? []);
-      if (typeof requirements === 'string') return requirements;
-      if (offering.available === false) continue;
-      const { capacityOverride, overheadOverride } = offering;
-      const text = capacityOverride || overheadOverride ? JSON.stringify([capacityOverride, overheadOverride]) : '';
-      let group = groups.get(text);
-      if (!group) {
-        const own = capacityOverride ? new Map([...capacity, ...amountsOf(capacityOverride)]) : capacity;
-        const taken = overheadOverride ? new Map([...overhead, ...amountsOf(overheadOverride)]) : overhead;
-        group = { allocatable: allocatableOf(own, taken), offerings: [] };
-        groups.set(text, group);
-      }
-      const reservation = reservationOf(requirements, this.#reservationKey);
-      const price = Number.isFinite(offering.price) ? offering.price : Number.MAX_VALUE;
-      group.offerings.push(reservation === undefined ? { requirements, price } : { requirements, price, reservation });
-    }
-    return [...groups.values()];
-  }
-}
-
-/** Capacity minus overhead; huge pages are carved out of memory. */
-function allocatableOf(capacity: ReadonlyMap<string, bigint>, overhead: ReadonlyMap<string, bigint>): Amounts {
-  const allocatable: Amounts = new Map(capacity);
-  for (const [name, nano] of overhead) if (allocatable.has(name)) allocatable.set(name, allocatable.get(name)! - nano);
-  for (const [name, nano] of capacity) {
-    if (!name.startsWith('hugepages-')) continue;
-    const memory = (allocatable.get('memory') ?? 0n) - nano;
-    allocatable.set('memory', memory > 0n ? memory : 0n);
-  }
-  return allocatable;
-}
-
-/** The reservation id of a reserved offering: under the label the cloud names, else under the one label that is not common. */
-function reservationOf(requirements: Requirements, key: string | undefined): string | undefined {
-  if (!requirements.get(labels.capacityType)?.has(capacityTypes.reserved)) return undefined;
-  const named = key ?? [...requirements.keys()].find((k) => !commonLabelSet.wellKnown.has(k));
-  const values = named === undefined ? undefined : requirements.get(named)?.values;
-  return values?.values().next().value ?? '';
 }
 
 /** The label that carries reservation ids in a pool. */

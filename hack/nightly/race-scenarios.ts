@@ -139,12 +139,52 @@ const upAndDown = (groups: readonly Group[]): readonly Step[] => [
   scale(0, groups, { done: (world) => world.pods === 0 && world.nodes === 0 }),
 ];
 
+/** One pod to a node. */
+const apart = (replicas: number): object => {
+  const labels = { app: 'apart' };
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'apart', namespace: 'default' },
+    spec: {
+      replicas,
+      selector: { matchLabels: labels },
+      template: {
+        metadata: { labels },
+        spec: {
+          terminationGracePeriodSeconds: 0,
+          affinity: {
+            podAntiAffinity: {
+              requiredDuringSchedulingIgnoredDuringExecution: [
+                { topologyKey: 'kubernetes.io/hostname', labelSelector: { matchLabels: labels } },
+              ],
+            },
+          },
+          containers: [{ name: 'main', image: 'pause', resources: { requests: { cpu: '500m' } } }],
+        },
+      },
+    },
+  };
+};
+
+const scaleApart = (count: number): Step => ({
+  name: `${count} nodes`,
+  start: (world) => world.apply([apart(count)]),
+  done: (world) => world.readyPods === count && world.pods === count && world.nodes === count,
+  limitSeconds: 300,
+});
+
 export const scenarios: Readonly<Record<string, Scenario>> = {
   up: {
     what: '1,000 pods of four shapes with zone spread, from pending to ready',
     // Nothing is consolidated while the clock runs: this one is about buying.
     setup: [nodeClass, nodePool({ name: 'race', consolidateAfter: '10m' })],
     steps: [scale(1000, plain)],
+  },
+  'many-nodes': {
+    what: '100 nodes for a pod each, from pending to ready, and to zero',
+    setup: [nodeClass, nodePool({ name: 'race', consolidateAfter: '0s' })],
+    steps: [scaleApart(100), scaleApart(0)],
   },
   'up-and-down': {
     what: '1,000 pods of four shapes with zone spread up, down to 100, settle, to zero',

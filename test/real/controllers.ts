@@ -27,6 +27,7 @@ export async function startController(which: ControllerName, options: Controller
     ...process.env,
     KUBECONFIG: options.kubeconfig,
     SYSTEM_NAMESPACE: 'kube-system',
+    LEADER_ELECTION_NAMESPACE: 'kube-system',
     METRICS_PORT: String(metrics),
     HEALTH_PROBE_PORT: String(health),
     FEATURE_GATES: 'StaticCapacity=true,NodeRepair=true,CapacityBuffer=true',

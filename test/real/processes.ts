@@ -17,7 +17,7 @@ export class RunningProgram {
     name: string,
     path: string,
     args: readonly string[],
-    options: { env?: NodeJS.ProcessEnv; cwd?: string; group?: boolean; log?: string } = {},
+    options: { env?: NodeJS.ProcessEnv; cwd?: string; uid?: number; gid?: number; group?: boolean; log?: string } = {},
   ) {
     this.#name = name;
     const { group = false, log, ...rest } = options;

@@ -27,11 +27,11 @@ function run(): () => void {
 
 async function start(options: { readonly apart: boolean }): Promise<void> {
   world = await testWorld(options);
-  await openPool(world);
+  await openPool(world, { spec: { disruption: { consolidationPolicy: 'WhenEmpty' } } });
   await machine(world, 'a');
   // A daemon leaves with its node, and does not make it less empty.
   await runningPod(world, 'daemon', 'a', { owner: 'DaemonSet' });
-  await machine(world, 'busy', { consolidatable: false });
+  await machine(world, 'busy');
   await runningPod(world, 'web', 'busy');
 }
 

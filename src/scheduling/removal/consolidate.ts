@@ -22,6 +22,8 @@ export interface RemovalCommand<T extends Removable> {
   readonly destinations: readonly string[];
   /** How many pods move. */
   readonly pods: number;
+  /** Where they end up: a node by name; undefined on one of `claims`. */
+  readonly placements: readonly { readonly pod: string; readonly node: string | undefined }[];
 }
 
 export interface ConsolidateOptions<T extends Removable> {
@@ -60,10 +62,23 @@ export function consolidate<T extends Removable>(options: ConsolidateOptions<T>)
     const commands = search.run(strategy);
     const gain = commands.reduce((sum, command) => sum + gainOf(command, options.movePrice ?? 0), 0);
     if (!best || gain > best.gain * (1 + 1e-9)) best = { commands, gain };
-    if (options.expired?.()) break;
     removals.reset();
+    if (options.expired?.()) break;
   }
-  return best!.commands;
+  return standing(removals, best!.commands);
+}
+
+/**
+ * Those that hold when all their nodes leave at once: in thought they left one after the other, and a pod that must be
+ * near another may have counted on one that left later.
+ */
+function standing<T extends Removable>(removals: Removals, commands: RemovalCommand<T>[]): RemovalCommand<T>[] {
+  const slotsOf = (some: readonly RemovalCommand<T>[]): number[] =>
+    some.flatMap(({ nodes }) => nodes.map(({ node }) => removals.slotOf(node)!));
+  if (commands.length === 0 || removals.canGo(slotsOf(commands))) return commands;
+  const kept: RemovalCommand<T>[] = [];
+  for (const command of commands) if (removals.canGo(slotsOf([...kept, command]))) kept.push(command);
+  return kept;
 }
 
 /** What a command saves by the hour, less what its moves are worth. */
@@ -118,6 +133,11 @@ class Search<T extends Removable> {
       nodes: draft.nodes,
       claims: draft.claims,
       pods: draft.pods.size,
+      placements: [...draft.pods].map((pod) => {
+        const slot = this.#whereabouts.get(pod) ?? -1;
+        const node = slot < 0 ? undefined : this.#removals.nameOf(slot);
+        return { pod: this.#removals.world.batch.keys[pod]!, node };
+      }),
       destinations: [...new Set([...draft.pods].map((pod) => this.#whereabouts.get(pod) ?? -1))]
         .filter((slot) => slot >= 0)
         .map((slot) => this.#removals.nameOf(slot)),

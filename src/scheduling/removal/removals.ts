@@ -2,6 +2,7 @@
 // A cluster from which nodes can be taken away in thought. Compiled once; each question changes only what the pods of the
 // nodes in question touch, and is taken back or kept. What was kept counts in the next question.
 
+import { commonLabelSet } from '../../api/labels.ts';
 import { Domains } from '../domains.ts';
 import { Finalizer } from '../finalize.ts';
 import type { HostPort } from '../host-ports.ts';
@@ -47,6 +48,10 @@ export class Removals {
   /** Nodes by name that have a pod which cannot be used at all. */
   readonly #unusable = new Set<string>();
   readonly #filterMemo = new Map<number, boolean>();
+  /** How many pods of a group are on machines to be bought whose domain is open: who minds the group has to wait for it. */
+  readonly #undecided = new Map<Group, number>();
+  /** What is left of reservations. */
+  readonly #reservations = new Map<string, number>();
   /** What takes the question back. */
   #undo: (() => void)[] = [];
   /** What takes back all that was kept. */
@@ -68,6 +73,7 @@ export class Removals {
       const slot = this.#slotOf.get(name);
       if (slot !== undefined) this.#pods[slot] = [];
     }
+    this.#readReservations(problem);
     this.#putBack();
     this.#placeOthers();
     this.#findUnusable(problem);
@@ -110,6 +116,10 @@ export class Removals {
   /** Takes nodes away if their pods find a place on the others; undefined, and nothing changed, when they do not. */
   tryDelete(slots: readonly number[]): Removal | undefined {
     const pods = this.#takeAway(slots);
+    if (this.#mindsUndecided(pods)) {
+      this.takeBack();
+      return undefined;
+    }
     const moves: { pod: number; slot: number }[] = [];
     for (const pod of pods) {
       const target = this.#find(pod);
@@ -129,6 +139,10 @@ export class Removals {
    */
   tryReplace(slots: readonly number[], budget: number): Removal | undefined {
     const pods = this.#takeAway(slots);
+    if (this.#mindsUndecided(pods)) {
+      this.takeBack();
+      return undefined;
+    }
     let best: { packed: Packed; claims: NewNodeClaim[]; price: number } | undefined;
     const order = Int32Array.from(pods);
     const world: World = { ...this.world, batch: { ...this.world.batch, order } };
@@ -158,7 +172,22 @@ export class Removals {
     }
     for (const node of best.packed.nodes) this.#countNew(node);
     for (const claim of best.claims) this.#chargeLimits(claim);
+    if (!this.#holdReservations(best.claims)) {
+      this.takeBack();
+      return undefined;
+    }
     return { slots, moves, claims: best.claims };
+  }
+
+  /** Whether the pods of all these nodes find places when they leave at once, whatever that costs. Changes nothing. */
+  canGo(slots: readonly number[]): boolean {
+    const pods = this.#takeAway(slots);
+    const order = Int32Array.from(pods);
+    const restore = this.#remember(pods);
+    const packed = new Packer({ ...this.world, batch: { ...this.world.batch, order } }, {}, undefined, order).run();
+    restore(packed);
+    this.takeBack();
+    return packed.failed.length === 0;
   }
 
   /** The last question is taken back: everything is as it was before. */
@@ -199,6 +228,22 @@ export class Removals {
 
   // ---- setting up
 
+  #readReservations({ instanceTypes, labels }: Problem): void {
+    for (const [pool, types] of Object.entries(instanceTypes)) {
+      const key = labels?.[pool]?.reservationId;
+      for (const { offerings } of types) {
+        for (const { requirements, reservationCapacity } of offerings ?? []) {
+          if (reservationCapacity === undefined) continue;
+          const id =
+            requirements.find((one) => (key === undefined ? !commonLabelSet.wellKnown.has(one.key) : one.key === key))
+              ?.values?.[0] ?? '';
+          const known = this.#reservations.get(id) ?? Number.POSITIVE_INFINITY;
+          this.#reservations.set(id, Math.min(known, reservationCapacity));
+        }
+      }
+    }
+  }
+
   /** Pods of candidates are where they are. */
   #putBack(): void {
     const { batch, targets } = this.world;
@@ -221,6 +266,12 @@ export class Removals {
     const restore = this.#remember(order);
     const packed = new Packer({ ...this.world, batch: { ...batch, order } }, {}, undefined, order).run();
     restore(packed);
+    // Machines that will be bought for them use up limits and reservations, and their pods count where they will be.
+    const finalizer = new Finalizer(this.world);
+    const claims = packed.nodes.map((node) => finalizer.claimOf(node));
+    for (const node of packed.nodes) this.#countNew(node);
+    for (const claim of claims) this.#chargeLimits(claim);
+    this.#holdReservations(claims);
     for (const { pod, target } of packed.steps) {
       if (!target) continue;
       this.#take(target, pod);
@@ -259,6 +310,16 @@ export class Removals {
 
   // ---- questions
 
+  /** Whether the place of a pod depends on where machines come up that are still to be bought. */
+  #mindsUndecided(pods: readonly number[]): boolean {
+    if (this.#undecided.size === 0) return false;
+    return pods.some((pod) =>
+      this.world.classOf[pod]!.keyRules.some(({ spreads, affinities, antis }) =>
+        [...spreads, ...affinities, ...antis].some(({ group }) => (this.#undecided.get(group) ?? 0) > 0),
+      ),
+    );
+  }
+
   /** The nodes are gone; gives their pods in the order of the queue. */
   #takeAway(slots: readonly number[]): number[] {
     if (this.#undo.length > 0) throw new Error('the last question was neither taken back nor kept');
@@ -293,18 +354,37 @@ export class Removals {
     });
   }
 
-  /** A machine to be bought counts against the limits of its pool, as the cheapest it may become. */
+  /** A machine to be bought counts against the limits of its pool, as the largest it may become. */
   #chargeLimits({ nodePool, instanceTypes }: NewNodeClaim): void {
     const template = this.world.templates.find((one) => one.nodePool === nodePool);
     const limits = template?.limits;
     if (!limits) return;
-    const capacity = template.catalog.types.find(({ name }) => name === instanceTypes[0])?.capacity;
+    const listed = new Set(instanceTypes);
     const before = new Map(limits);
-    for (const [name, left] of before)
-      limits.set(name, left - (name === 'nodes' ? 1_000_000_000n : (capacity?.get(name) ?? 0n)));
+    for (const [name, left] of before) {
+      let most = name === 'nodes' ? 1_000_000_000n : 0n;
+      for (const type of template.catalog.types) {
+        const has = type.capacity.get(name) ?? 0n;
+        if (has > most && listed.has(type.name)) most = has;
+      }
+      limits.set(name, left - most);
+    }
     this.#undo.push(() => {
       for (const [name, left] of before) limits.set(name, left);
     });
+  }
+
+  /** Takes what claims hold of reservations; false when one of them has none left. */
+  #holdReservations(claims: readonly NewNodeClaim[]): boolean {
+    for (const { reservations = [] } of claims) {
+      for (const id of reservations) {
+        const left = this.#reservations.get(id) ?? 0;
+        if (left < 1) return false;
+        this.#reservations.set(id, left - 1);
+        this.#undo.push(() => void this.#reservations.set(id, left));
+      }
+    }
+    return true;
   }
 
   /** Pods on a machine to be bought count in the domains it is sure to have, or must be kept away from. */
@@ -315,6 +395,7 @@ export class Removals {
     const count = (group: Group, by: number): void => {
       const domains = this.#domains.domainsOf(node.group, group.key!);
       group.total += by;
+      if (domains.length > 1) this.#undecided.set(group, (this.#undecided.get(group) ?? 0) + by);
       if (domains.length === 1 || group.kind !== 'definite') for (const domain of domains) group.counts[domain]! += by;
     };
     for (const pod of node.pods) {

@@ -124,12 +124,20 @@ export class EmbeddedCluster {
 /** What a new cluster has besides the API server's own objects. */
 async function furnish(client: KubeClient, options: EmbeddedClusterOptions): Promise<void> {
   await client.resource(kinds.StorageClass).create(standardStorageClass);
-  for (const crd of options.crds ?? allCrds())
-    await client.resource(kinds.CustomResourceDefinition).create(crd as never);
+  for (const { metadata, ...crd } of options.crds ?? allCrds()) {
+    const owned = { ...metadata, ...crdRelease };
+    await client.resource(kinds.CustomResourceDefinition).create({ ...crd, metadata: owned } as never);
+  }
   for (const node of options.baseNodes ?? [baseNode('base-1', 'test-zone-a'), baseNode('base-2', 'test-zone-b')]) {
     await client.resource(kinds.Node).create(node);
   }
 }
+
+/** As if `helm install karpenter-crd` had made them: the guides' `helm upgrade --install` takes them over. */
+const crdRelease = {
+  labels: { 'app.kubernetes.io/managed-by': 'Helm' },
+  annotations: { 'meta.helm.sh/release-name': 'karpenter-crd', 'meta.helm.sh/release-namespace': 'kube-system' },
+};
 
 const standardStorageClass: StorageClass = {
   apiVersion: 'storage.k8s.io/v1',

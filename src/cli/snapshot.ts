@@ -2,21 +2,31 @@
 // `karpenter snapshot`: writes the cluster as a problem file, for `karpenter solve`, a bug report or a what-if.
 import { writeFileSync } from 'node:fs';
 import { type Command, Option } from 'commander';
-import { type Clock, RealClock } from '../base/clock.ts';
+import { RealClock } from '../base/clock.ts';
 import { KarpenterError, messageOf } from '../base/errors.ts';
 import { SystemRandom } from '../base/random.ts';
+import { parseSettings, renderSettingsHelp } from '../runtime/settings.ts';
 import type { Problem } from '../scheduling/problem.ts';
-import type { ClusterState } from '../state/cluster-state.ts';
 import { connect } from './connect.ts';
+import { type ProgramSettings, programSettings } from './program-settings.ts';
+import { UsageError } from './usage-error.ts';
 
 interface SnapshotFlags {
   readonly output: 'json' | 'yaml';
   readonly file?: string;
-  readonly kubeconfig?: string;
-  readonly workloadKubeconfig?: string;
-  readonly providers: string;
   readonly timeout: string;
 }
+
+/** The controller's settings that decide what it would plan for. Its others are understood as well, and mean nothing here. */
+const telling = [
+  'kubeconfig',
+  'workloadKubeconfig',
+  'providers',
+  'instanceTypesFilePath',
+  'preferencePolicy',
+  'minValuesPolicy',
+  'schedulerConfig',
+] as const;
 
 /** Adds the `snapshot` command. */
 export function registerSnapshot(program: Command): void {
@@ -25,17 +35,24 @@ export function registerSnapshot(program: Command): void {
     .description('write the cluster as a problem file; env values, secrets and foreign annotations stay behind')
     .addOption(new Option('-o, --output <format>', 'how to write it').choices(['json', 'yaml']).default('json'))
     .option('-f, --file <path>', 'where to write it; standard output unless told')
-    .option('--kubeconfig <path>', 'the cluster with NodePools; KUBECONFIG or ~/.kube/config unless told')
-    .option('--workload-kubeconfig <path>', 'the cluster with Nodes and Pods, when it is another one')
-    .option('--providers <names>', 'the clouds to ask what they sell, separated by commas; all unless told', '')
     .option('--timeout <seconds>', 'give up reading the cluster after this long', '60')
-    .action(snapshot);
+    // The settings table reads the others: the flags and variables of the controller, so that both see the same.
+    .allowUnknownOption()
+    .allowExcessArguments()
+    .addHelpText('after', () => `\nAs for the controller:\n${settingsHelp()}`)
+    .action((flags: SnapshotFlags, command: Command) => snapshot(flags, command.args));
 }
 
-async function snapshot(flags: SnapshotFlags): Promise<void> {
+function settingsHelp(): string {
+  return renderSettingsHelp(Object.fromEntries(telling.map((name) => [name, programSettings[name]])));
+}
+
+async function snapshot(flags: SnapshotFlags, args: readonly string[]): Promise<void> {
   const timeoutMs = Number(flags.timeout) * 1000;
-  if (!(timeoutMs > 0)) throw new KarpenterError('KRP_USAGE', '--timeout must be a positive number of seconds');
-  const problem = await readProblem(flags, timeoutMs);
+  if (!(timeoutMs > 0)) throw new UsageError('--timeout must be a positive number of seconds');
+  const { settings, problems } = parseSettings(programSettings, args, process.env);
+  if (!settings) throw new UsageError(problems.join('; '));
+  const problem = await readProblem(settings, timeoutMs);
   const text = await render(problem, flags.output);
   if (flags.file === undefined) {
     process.stdout.write(text);
@@ -56,62 +73,38 @@ async function render(problem: Problem, format: SnapshotFlags['output']): Promis
   return stringify(problem, { aliasDuplicateObjects: false });
 }
 
-async function readProblem(flags: SnapshotFlags, timeoutMs: number): Promise<Problem> {
-  const [{ Cluster, Clusters }, { Metrics }, { silentLogger }, { ClusterState }, { slimTransforms }, catalogs] =
-    await Promise.all([
-      import('../runtime/clusters.ts'),
-      import('../runtime/metrics.ts'),
-      import('../runtime/logging.ts'),
-      import('../state/cluster-state.ts'),
-      import('../state/slim.ts'),
-      import('../state/pool-catalog.ts'),
-    ]);
-  const [{ snapshotProblem }, { sanitizeProblem }, { loadProviders }] = await Promise.all([
-    import('../state/snapshot.ts'),
-    import('../state/sanitize.ts'),
+async function readProblem(settings: ProgramSettings, timeoutMs: number): Promise<Problem> {
+  const [
+    { Cluster, Clusters },
+    { Metrics },
+    { slimTransforms },
+    { snapshotCluster },
+    { loadProviders },
+    { createLogger },
+  ] = await Promise.all([
+    import('../runtime/clusters.ts'),
+    import('../runtime/metrics.ts'),
+    import('../state/slim.ts'),
+    import('./snapshot-cluster.ts'),
     import('./providers.ts'),
+    import('../runtime/pino-logger.ts'),
   ]);
   const clock = new RealClock();
-  const common = { clock, random: new SystemRandom(), log: silentLogger, transforms: slimTransforms() };
+  // Standard output is the snapshot's.
+  const log = createLogger({ clock, level: 'error', outputs: [process.stderr] });
+  const common = { clock, random: new SystemRandom(), log, transforms: slimTransforms() };
   const open = async (name: string, path: string | undefined) =>
     new Cluster({ ...common, name, transport: await connect(path, clock) });
-  const karpenter = await open('karpenter', flags.kubeconfig);
-  const workload = flags.workloadKubeconfig ? await open('workload', flags.workloadKubeconfig) : karpenter;
+  const karpenter = await open('karpenter', settings.kubeconfig);
+  const workload = settings.workloadKubeconfig ? await open('workload', settings.workloadKubeconfig) : karpenter;
   const clusters = new Clusters(karpenter, workload);
   const stop = new AbortController();
+  const warn = (message: string): void => console.error(`karpenter: ${message}`);
   try {
-    const { registry } = await loadProviders({
-      clusters,
-      clock,
-      log: silentLogger,
-      metrics: new Metrics(),
-      settings: { providers: flags.providers.split(',').filter(Boolean), clusterName: '', instanceTypesFilePath: '' },
-    });
-    const state = new ClusterState({ clusters, registry, clock });
-    for (const cluster of clusters.all) cluster.start(stop.signal);
-    await readAll(state, clock, timeoutMs);
-    const pools = state.sources.nodePools.list().filter((pool) => registry.ofNodePool(pool));
-    const catalog = await catalogs.readPoolCatalog(registry, pools, stop.signal);
-    for (const { pool, error } of catalog.failures)
-      console.error(`karpenter: NodePool ${pool.metadata.name} has no instance types: ${messageOf(error)}`);
-    state.close();
-    return sanitizeProblem(snapshotProblem(state, { catalog, registry, now: clock.now() }));
+    const { registry } = await loadProviders({ clusters, clock, log, metrics: new Metrics(), settings });
+    return await snapshotCluster({ clusters, registry, settings, clock, timeoutMs, warn, signal: stop.signal });
   } finally {
     stop.abort(new Error('the snapshot is done'));
     for (const cluster of clusters.all) await cluster.close();
-  }
-}
-
-async function readAll(state: ClusterState, clock: Clock, timeoutMs: number): Promise<void> {
-  const end = clock.monotonic() + timeoutMs;
-  while (!state.hasRead) {
-    if (clock.monotonic() > end) {
-      const missing = Object.entries(state.sources)
-        .filter(([, informer]: [string, { readonly hasSynced: boolean }]) => !informer.hasSynced)
-        .map(([name]) => name);
-      const seconds = timeoutMs / 1000;
-      throw new KarpenterError('KRP_SNAPSHOT_TIMEOUT', `could not read ${missing.join(', ')} within ${seconds} s`);
-    }
-    await clock.sleep(20);
   }
 }

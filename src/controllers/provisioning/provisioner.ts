@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The main loop: a batch of pods, a plan, NodeClaims. Reads both clusters through the state, writes NodeClaims into
 // `karpenter` and events where their objects live.
-import { getCondition, nodePoolConditions, readyCondition } from '../../api/conditions.ts';
-import type { NodePool } from '../../api/node-pool.ts';
+import { getCondition, nodePoolConditions } from '../../api/conditions.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';
 import { isUnevaluatedNodePool } from '../../cloud/errors.ts';
@@ -17,12 +16,11 @@ import { ChangeMonitor, formatList, type Logger, objectField } from '../../runti
 import type { Metrics } from '../../runtime/metrics.ts';
 import type { Settings } from '../../runtime/settings.ts';
 import type { Problem, SolveResult } from '../../scheduling/problem.ts';
-import { VolumeIndex } from '../../scheduling/volumes.ts';
+import type { VolumeIndex } from '../../scheduling/volumes.ts';
 import type { ClusterState } from '../../state/cluster-state.ts';
 import type { DefaultSpread } from '../../state/default-spread.ts';
 import { PdbLimits } from '../../state/pdb-limits.ts';
 import { type PoolCatalog, readPoolCatalog } from '../../state/pool-catalog.ts';
-import { snapshotProblem } from '../../state/snapshot.ts';
 import { nominationLimiter } from '../events.ts';
 import type { Batcher } from './batcher.ts';
 import { ConsolidationHazards } from './consolidation-hazards.ts';
@@ -30,8 +28,9 @@ import { ClaimCreator, type CreateOutcome } from './create-claims.ts';
 import { countByZone, zonesOf } from './effective-zone.ts';
 import { failedScheduling, noCompatibleInstanceTypes, nominated } from './events.ts';
 import { provisioningMetrics } from './metrics.ts';
+import { buyingObstacle, passProblem } from './pass-problem.ts';
 import { solveTask } from './solve-task.ts';
-import { type ValidatedPods, validatePods } from './validate-pods.ts';
+import type { ValidatedPods } from './validate-pods.ts';
 
 export interface ProvisionerOptions {
   readonly clusters: Clusters;
@@ -101,7 +100,7 @@ export class Provisioner {
 
   /** Plans for all pods that wait or will have to move; undefined when there are none. Changes nothing but memory and metrics. */
   async schedule(signal: AbortSignal, log: Logger): Promise<Pass | undefined> {
-    const { state, registry, clock, metrics, random, defaultSpread: defaults } = this.#options;
+    const { state, registry, clock, metrics, random, settings, defaultSpread } = this.#options;
     const started = clock.monotonic();
     if (state.pendingCount === 0 && !this.#hasPodsToMove()) {
       metrics.gauge(provisioningMetrics.ignoredPods).set({}, 0);
@@ -110,19 +109,11 @@ export class Provisioner {
     }
     const catalog = await this.#readCatalog(signal, log);
     // From here to the solver nothing is awaited: the problem is one state of the cluster.
-    const volumes = volumeIndex(state);
-    const clouds = registry.providers.map((provider) => provider.labels);
-    const pods = validatePods(state.pendingPods(), clouds, volumes);
+    const now = clock.now();
+    const { problem, pods, volumes } = passProblem({ state, registry, catalog, settings, defaultSpread, now });
     this.#recordZones(pods.valid, catalog, volumes);
     this.#recordIgnored(pods, log);
-    const problem = snapshotProblem(state, {
-      catalog,
-      registry,
-      now: clock.now(),
-      pending: defaults ? defaults.applyTo(pods.valid) : pods.valid,
-      settings: this.#solveSettings(),
-    });
-    if (this.#options.settings.preferencePolicy === 'Respect') this.#hazards.tell(pods.valid, log);
+    if (settings.preferencePolicy === 'Respect') this.#hazards.tell(pods.valid, log);
     const result = await this.#solve(problem, pods.valid.length, random.uuid(), signal);
     metrics
       .histogram(provisioningMetrics.schedulingDuration)
@@ -154,11 +145,6 @@ export class Provisioner {
     }
   }
 
-  #solveSettings(): NonNullable<Problem['settings']> {
-    const { preferencePolicy, minValuesPolicy } = this.#options.settings;
-    return { preferencePolicy, minValuesPolicy, reservedOfferingMode: 'Strict' };
-  }
-
   /** Whether a machine that goes away has pods that need another place. */
   #hasPodsToMove(): boolean {
     const { state, clock } = this.#options;
@@ -173,7 +159,11 @@ export class Provisioner {
   /** The pools that may buy now, with what their clouds sell. */
   async #readCatalog(signal: AbortSignal, log: Logger): Promise<PoolCatalog> {
     const { state, registry } = this.#options;
-    const pools = state.sources.nodePools.list().filter((pool) => this.#mayBuy(pool, log));
+    const pools = state.sources.nodePools.list().filter((pool) => {
+      const obstacle = buyingObstacle(pool, registry);
+      if (obstacle === 'not ready') log.debug('ignoring nodepool, not ready', objectField(pool, 'NodePool'));
+      return obstacle === undefined;
+    });
     if (pools.length === 0) log.info('no nodepools found');
     const catalog = await readPoolCatalog(registry, pools, signal);
     for (const { pool, error } of catalog.failures) {
@@ -189,14 +179,6 @@ export class Provisioner {
       return some;
     });
     return { ...catalog, pools: able };
-  }
-
-  #mayBuy(pool: NodePool, log: Logger): boolean {
-    if (!this.#options.registry.ofNodePool(pool)) return false;
-    if (pool.metadata.deletionTimestamp !== undefined || pool.spec.replicas !== undefined) return false;
-    if (getCondition(pool, readyCondition)?.status === 'True') return true;
-    log.debug('ignoring nodepool, not ready', objectField(pool, 'NodePool'));
-    return false;
   }
 
   #recordZones(pods: readonly Pod[], catalog: PoolCatalog, volumes: VolumeIndex): void {
@@ -317,17 +299,6 @@ export class Provisioner {
       clusters.workload.events.publish(nominated(pod, { nodeClaim: name }, this.#nominations));
     }
   }
-}
-
-function volumeIndex({ sources }: ClusterState): VolumeIndex {
-  return new VolumeIndex({
-    nodePools: [],
-    instanceTypes: {},
-    pods: [],
-    persistentVolumeClaims: sources.persistentVolumeClaims.list(),
-    persistentVolumes: sources.persistentVolumes.list(),
-    storageClasses: sources.storageClasses.list(),
-  });
 }
 
 type PodFinder = (key: string) => Pod | undefined;

@@ -86,8 +86,8 @@ function typeOf(pkg: string, go: string): string {
   return full;
 }
 
-/** name, number, type, and 1 where a zero value means the field is not set. */
-type Field = [string, number, string] | [string, number, string, 1];
+/** name, number, type, and 1 where a zero value means the field is not set, 2 where it is written even so. */
+type Field = [string, number, string] | [string, number, string, 1 | 2];
 
 const shapes: Record<string, Field[]> = {};
 for (const [name, lines] of [...structs].sort(([a], [b]) => (a < b ? -1 : 1))) {
@@ -100,8 +100,9 @@ for (const [name, lines] of [...structs].sort(([a], [b]) => (a < b ? -1 : 1))) {
     const number = Number(/protobuf:"\w+,(\d+)/.exec(match[3]!)?.[1] ?? 0);
     const [jsonName = '', ...options] = json.split(',');
     const type = typeOf(pkg, match[2]!);
-    const omits = !match[2]!.startsWith('*') && options.includes('omitempty');
-    fields.push(omits ? [jsonName, number, type, 1] : [jsonName, number, type]);
+    const pointer = match[2]!.startsWith('*');
+    const field = [jsonName, number, type] as [string, number, string];
+    fields.push(pointer ? field : [...field, options.includes('omitempty') ? 1 : 2]);
   }
   if (fields.length > 0) shapes[name] = fields;
 }

@@ -71,7 +71,7 @@ test('an apply creates, and owns exactly what it said', async () => {
       fieldsV1: {
         'f:spec': {
           'f:replicas': {},
-          'f:selector': { 'f:matchLabels': { 'f:app': {} } },
+          'f:selector': {},
           'f:template': {
             'f:metadata': { 'f:labels': { 'f:app': {} } },
             'f:spec': { 'f:containers': { 'k:{"name":"web"}': { '.': {}, 'f:image': {}, 'f:name': {} } } },

@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // Server-side apply: the client says what it wants and owns that; what others own stays theirs, unless forced.
-import { deepClone, deepEqual } from '../../base/freeze.ts';
+import { deepClone } from '../../base/freeze.ts';
 import { compareStrings } from '../../base/order.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { badRequest, invalidOptions, notFound, StatusError } from '../status.ts';
 import { encode, type RequestContext, storageNamespace } from './context.ts';
 import {
+  changesBetween,
   type FieldSet,
   fieldSetOf,
   inBoth,
-  isItem,
+  inOrder,
   mergeValues,
   ownsWithin,
   removeAt,
+  sameSet,
   showPath,
-  valueAt,
+  union,
   without,
 } from './field-set.ts';
 import { firstManager, type Manager, managersOf, recordManagers, sameManager, writerOf } from './managed-fields.ts';
-import { mergeTypeOf } from './merge-types.ts';
+import { type MergeType, mergeTypeOf } from './merge-types.ts';
 import { isRecord } from './metadata.ts';
 import type { WriteOptions } from './options.ts';
 import type { ApiResponse } from './request.ts';
@@ -36,19 +38,19 @@ export function handleApply(context: RequestContext, options: WriteOptions): Api
   const managers = live.metadata.managedFields ? managersOf(live) : [firstManager(context, live)];
   const own = managers.find((manager) => sameManager(manager, writer));
   const others = managers.filter((manager) => manager !== own);
-  const merged = mergeValues(live, applied, type);
-  const conflicts = conflictsWith(others, wanted, live, merged);
+  const object = deepClone(mergeValues(live, applied, type)) as KubeObject;
+  dropAbandoned(object, own?.fields, wanted, others, type);
+  const changes = changesBetween(live, object, type);
+  const conflicts = conflictsWith(others, union(changes.added, changes.modified));
   if (conflicts.length > 0 && !options.force) throw conflictError(conflicts);
-  const object = deepClone(merged) as KubeObject;
-  dropAbandoned(object, own?.fields, wanted, others);
   const decoded = decodeBody(context, object, true, options);
   decoded.metadata.resourceVersion ??= live.metadata.resourceVersion!;
-  const taken = new Set(conflicts.flatMap(({ paths }) => paths));
+  const taken = union(changes.removed, ...conflicts.map(({ paths }) => new Set(paths)));
   const owners = [
     ...others.map((manager) => ({ ...manager, fields: without(manager.fields, taken) })),
     {
       ...writer,
-      ...(own && deepEqual([...own.fields].sort(), [...wanted].sort()) ? { time: own.time } : {}),
+      ...(own && sameSet(own.fields, wanted) ? { time: own.time } : {}),
       fields: wanted,
     },
   ];
@@ -128,13 +130,11 @@ interface Conflict {
 }
 
 /** Fields that others own and that would change. */
-function conflictsWith(others: readonly Manager[], wanted: FieldSet, live: unknown, merged: unknown): Conflict[] {
+function conflictsWith(others: readonly Manager[], changed: FieldSet): Conflict[] {
   const conflicts: Conflict[] = [];
   for (const manager of others) {
-    const paths = [...inBoth(wanted, manager.fields)].filter(
-      (path) => !isItem(path) && !deepEqual(valueAt(live, path), valueAt(merged, path)),
-    );
-    if (paths.length > 0) conflicts.push({ with: manager, paths: paths.sort() });
+    const paths = inOrder(inBoth(changed, manager.fields));
+    if (paths.length > 0) conflicts.push({ with: manager, paths });
   }
   return conflicts;
 }
@@ -169,10 +169,13 @@ function dropAbandoned(
   before: FieldSet | undefined,
   wanted: FieldSet,
   others: readonly Manager[],
+  type: MergeType,
 ): void {
-  const abandoned = [...(before ?? [])].filter((path) => !ownsWithin(wanted, path));
+  const kept = (path: string): boolean =>
+    ownsWithin(wanted, path) || others.some(({ fields }) => ownsWithin(fields, path));
+  const abandoned = [...(before ?? [])].filter((path) => !kept(path));
   // An item of a list goes as a whole, before its fields: without its keys it could not be found.
   for (const path of abandoned.sort((a, b) => a.length - b.length || compareStrings(a, b))) {
-    if (!others.some(({ fields }) => ownsWithin(fields, path))) removeAt(object, path);
+    removeAt(object, path, type, kept);
   }
 }

@@ -1,11 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who owns which field. Owners are tracked for clients that have a name; the cluster's own parts, in this process, have
 // none, and their objects are tracked from the first server-side apply on.
-import { deepEqual, deepFreeze } from '../../base/freeze.ts';
+import { deepFreeze } from '../../base/freeze.ts';
+import { chain, compareStrings } from '../../base/order.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { formatTime } from '../../kube/time.ts';
 import type { RequestContext } from './context.ts';
-import { type FieldSet, fieldSetOf, fromFieldsV1, inBoth, toFieldsV1, valueAt, without } from './field-set.ts';
+import {
+  changesBetween,
+  type FieldSet,
+  fieldSetOf,
+  fromFieldsV1,
+  sameSet,
+  toFieldsV1,
+  union,
+  without,
+} from './field-set.ts';
 import { mergeTypeOf } from './merge-types.ts';
 import { isRecord } from './metadata.ts';
 import type { WriteOptions } from './options.ts';
@@ -43,17 +53,13 @@ export function firstManager(context: RequestContext, object: KubeObject): Manag
     apiVersion: object.apiVersion ?? '',
     time: formatTime(context.clock.now()),
     subresource: '',
-    fields: fieldsOf(context, object),
+    fields: fieldSetOf(object, mergeTypeOf(context.resource, context.version), true),
   };
-}
-
-function fieldsOf(context: RequestContext, object: KubeObject): FieldSet {
-  return fieldSetOf(object, mergeTypeOf(context.resource, context.version));
 }
 
 /** Records owners; those who own nothing any more are left out. */
 export function recordManagers(object: KubeObject, managers: readonly Manager[]): void {
-  const kept = managers.filter((manager) => manager.fields.size > 0);
+  const kept = capped(managers.filter((manager) => manager.fields.size > 0)).sort(inOrder);
   if (kept.length === 0) {
     delete object.metadata.managedFields;
     return;
@@ -67,6 +73,38 @@ export function recordManagers(object: KubeObject, managers: readonly Manager[])
     fieldsV1: sharedFields(fields),
     ...(subresource === '' ? {} : { subresource }),
   }));
+}
+
+/** Those who apply come first, then the oldest. */
+const inOrder = chain<Manager>(
+  (a, b) => compareStrings(a.operation, b.operation),
+  (a, b) => compareStrings(a.time, b.time),
+  (a, b) => compareStrings(a.manager, b.manager),
+  (a, b) => compareStrings(a.apiVersion, b.apiVersion),
+  (a, b) => compareStrings(a.subresource, b.subresource),
+);
+
+const mostUpdaters = 10;
+const ancientChanges = 'ancient-changes';
+
+/** Of those who update, the oldest lose their names when there are too many. */
+function capped(managers: readonly Manager[]): Manager[] {
+  const updaters = managers.filter(({ operation }) => operation === 'Update').sort(inOrder);
+  const surplus = updaters.length - mostUpdaters;
+  if (surplus <= 0) return [...managers];
+  const merged = new Map<string, Manager>();
+  // One more than too many: they need a place themselves.
+  for (const manager of updaters.slice(0, surplus + 1)) {
+    const before = merged.get(manager.apiVersion);
+    merged.set(manager.apiVersion, {
+      ...manager,
+      manager: ancientChanges,
+      subresource: '',
+      fields: union(before?.fields ?? new Set(), manager.fields),
+    });
+  }
+  const gone = new Set(updaters.slice(0, surplus + 1));
+  return [...managers.filter((manager) => !gone.has(manager)), ...merged.values()];
 }
 
 /** Objects that were written alike share the form of their fields: it is larger than they are. */
@@ -96,7 +134,10 @@ export function trackManagers(
   if (!old) {
     delete object.metadata.managedFields;
     const named = options.fieldManager !== undefined || context.request.userAgent !== undefined;
-    if (named) recordManagers(object, [{ ...writerOf(context, object, options), fields: fieldsOf(context, object) }]);
+    if (named) {
+      const { added } = changesBetween(undefined, object, mergeTypeOf(context.resource, context.version));
+      recordManagers(object, [{ ...writerOf(context, object, options), fields: added }]);
+    }
     return;
   }
   if (!old.metadata.managedFields || cleared) {
@@ -104,19 +145,18 @@ export function trackManagers(
     return;
   }
   object.metadata.managedFields = old.metadata.managedFields;
-  const now = fieldsOf(context, object);
-  const changed: FieldSet = new Set();
-  for (const path of now) if (!deepEqual(valueAt(old, path), valueAt(object, path))) changed.add(path);
-  const managers = managersOf(old);
-  const stillThere = managers.every(({ fields }) => without(fields, now).size === 0);
-  if (changed.size === 0 && stillThere) return;
+  const { added, modified, removed } = changesBetween(old, object, mergeTypeOf(context.resource, context.version));
+  const taken = union(added, modified);
+  if (taken.size === 0 && removed.size === 0) return;
   const writer = writerOf(context, object, options);
+  const managers = managersOf(old);
   const own = managers.find((manager) => sameManager(manager, writer));
+  const fields = union(without(own?.fields ?? new Set(), removed), taken);
   recordManagers(object, [
     ...managers
       .filter((manager) => manager !== own)
-      .map((manager) => ({ ...manager, fields: without(inBoth(manager.fields, now), changed) })),
-    { ...writer, fields: new Set([...changed, ...inBoth(own?.fields ?? new Set(), now)]) },
+      .map((manager) => ({ ...manager, fields: without(without(manager.fields, taken), removed) })),
+    { ...writer, fields, ...(own && sameSet(own.fields, fields) ? { time: own.time } : {}) },
   ]);
 }
 

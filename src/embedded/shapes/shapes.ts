@@ -18,6 +18,8 @@ export interface ShapeField {
   readonly type: FieldType;
   /** In protobuf, a zero value stands for a field that is not set. */
   readonly omitsZero: boolean;
+  /** What Go writes for it when it has no value: structs always appear, lists and maps unless they are told not to. */
+  readonly zero?: Readonly<Record<string, never>> | null;
   /** Its fields appear in JSON as if they were the parent's. */
   readonly inline: boolean;
 }
@@ -54,6 +56,7 @@ export function shapeOf(name: string): Shape | undefined {
       number: Number(number),
       type: typeOf(String(type)),
       omitsZero: omits === 1,
+      ...zeroOf(String(type), omits),
       inline: fieldName === '',
     };
     byNumber.set(field.number, field);
@@ -61,6 +64,14 @@ export function shapeOf(name: string): Shape | undefined {
     else if (field.type.form === 'message') for (const [key, inner] of field.type.shape.fields) byName.set(key, inner);
   }
   return shape;
+}
+
+const emptyStruct = Object.freeze({});
+
+function zeroOf(type: string, omits: string | number | undefined): Pick<ShapeField, 'zero'> {
+  if (omits === undefined || type.length === 1) return {};
+  if (type.startsWith('[]') || type.startsWith('{}')) return omits === 2 ? { zero: null } : {};
+  return { zero: emptyStruct };
 }
 
 function typeOf(text: string): FieldType {

@@ -11,6 +11,7 @@ import { customCases } from './custom-resources.ts';
 import { definitionCases } from './definitions.ts';
 import { deletionCases } from './deletion.ts';
 import { listCases } from './lists.ts';
+import { ownerCases } from './owners.ts';
 import { patchCases } from './patches.ts';
 import { presentationCases } from './presentation.ts';
 import { ruleCases } from './rules.ts';
@@ -23,6 +24,7 @@ export const allCases: readonly ConformanceCase[] = [
   ...concurrencyCases,
   ...patchCases,
   ...applyCases,
+  ...ownerCases,
   ...watchCases,
   ...listCases,
   ...deletionCases,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { int, text } from './setting-types.ts';
+import { int, list, text } from './setting-types.ts';
 import {
   coreSettings,
   defaultSettings,
@@ -247,4 +247,15 @@ test('no command line and no environment makes it throw', () => {
       expect(outcome.settings === undefined).toBe((outcome.problems?.length ?? 0) > 0);
     }),
   );
+});
+
+test('a list of known words takes none, some or all of them, and no other', () => {
+  const table = {
+    clouds: list({ flag: 'clouds', env: 'CLOUDS', default: [], values: ['sun', 'moon'], help: 'Clouds.' }),
+  };
+  expect(parseSettings(table, [], {}).settings?.clouds).toEqual([]);
+  expect(parseSettings(table, ['--clouds=moon, sun'], {}).settings?.clouds).toEqual(['moon', 'sun']);
+  expect(parseSettings(table, [], { CLOUDS: 'mars,moon' }).problems).toEqual([
+    'CLOUDS="mars,moon" must name none but sun, moon; not mars',
+  ]);
 });

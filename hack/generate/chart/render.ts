@@ -103,7 +103,8 @@ function gatesText(setting: Setting, name: string): string {
 export function renderChartReference(values: readonly ChartValue[]): string {
   const rows = values.map(({ path, default: initial, help, schema }) => {
     const shown = initial === undefined || initial === '' || initial === null ? '–' : `\`${JSON.stringify(initial)}\``;
-    return `| \`${path}\` | ${typeName(schema)} | ${shown} | ${help} |`;
+    const cells = [`\`${path}\``, typeName(schema), shown, help].map((cell) => cell.replaceAll('|', '\\|'));
+    return `| ${cells.join(' | ')} |`;
   });
   return [
     `<!-- ${generated} -->`,
@@ -116,7 +117,7 @@ export function renderChartReference(values: readonly ChartValue[]): string {
     '',
     '| Value | Type | Default | Meaning |',
     '|---|---|---|---|',
-    ...rows.map((row) => row.replaceAll(/(?<=`[^`|]*)\|(?=[^`|]*`)/g, '\\|')),
+    ...rows,
     '',
   ].join('\n');
 }

@@ -13,7 +13,7 @@ import type { Cluster } from '../../runtime/clusters.ts';
 import type { Logger } from '../../runtime/logging.ts';
 import { madeFrom, templateHash } from './drift.ts';
 import { type Hub, memberKey, ownersOf } from './hub.ts';
-import { isDeleting, type Machine, providerIDOf, type Scalable } from './kinds.ts';
+import { failureOf, isDeleting, type Machine, providerIDOf, type Scalable } from './kinds.ts';
 import { type Batch, cameFor, isUnclaimed } from './ledger.ts';
 import { annotations, memberLabel } from './names.ts';
 import type { Scaler } from './scaler.ts';
@@ -37,6 +37,8 @@ export class Binder {
   readonly #claims: Informer<NodeClaim>;
   /** What our own writes gave, by the Machine's UID, until the cache has it. */
   readonly #taken = new Map<string, Machine>();
+  /** NodeClaims that this process was asked to launch. */
+  readonly #wanted = new Map<string, NodeClaim>();
   readonly #taking = new Map<string, Promise<void>>();
   readonly #waiters = new Map<string, Set<() => void>>();
   readonly #poked = new Set<string>();
@@ -49,6 +51,18 @@ export class Binder {
     this.#claims = options.karpenter.informers.get(nodeClaimKind as ResourceType<NodeClaim>);
     this.#claims.addIndex(byUid, ({ metadata }) => metadata.uid);
     options.hub.onChange(() => this.wake());
+  }
+
+  /** A NodeClaim is to get a Machine once one has come for it. */
+  want(claim: NodeClaim): void {
+    this.#wanted.set(claim.metadata.uid ?? '', claim);
+    this.wake();
+  }
+
+  /** It is to get none any more. Resolves when none is being given to it. */
+  async forget(uid: string): Promise<void> {
+    this.#wanted.delete(uid);
+    await this.#taking.get(uid);
   }
 
   /** Looks at all that wait, soon. */
@@ -71,12 +85,7 @@ export class Binder {
     return undefined;
   }
 
-  /** Resolves when no Machine is being given to a NodeClaim any more. */
-  async idle(uid: string): Promise<void> {
-    await this.#taking.get(uid);
-  }
-
-  /** Resolves when something about a NodeClaim's Machine may have changed, or after a while. */
+  /** Resolves when a NodeClaim's Machine has its provider id or has failed, or after a while. */
   async change(uid: string, withinMs: number, signal: AbortSignal): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const waiters = this.#waiters.get(uid) ?? new Set();
@@ -120,7 +129,6 @@ export class Binder {
 
   async #bindAll(): Promise<void> {
     const { hub } = this.#options;
-    if (!this.#claims.hasSynced) return this.wake(retryMs);
     const members: [string, Scalable][] = [
       ...hub.view.deployments
         .list()
@@ -141,9 +149,8 @@ export class Binder {
     const work: Promise<void>[] = [];
     for (const batch of pending) {
       for (const uid of batch.claims) {
-        const [claim] = this.#claims.byIndex(byUid, uid);
-        // Whoever is going away gets nothing more.
-        if (!claim || isDeleting(claim) || this.machineOf(uid)) continue;
+        const claim = this.#wanted.get(uid);
+        if (!claim || this.#isPast(uid) || this.machineOf(uid)) continue;
         const machine = takeFirst(free, batch);
         if (!machine) continue;
         const taking = this.#take(machine, claim).finally(() => this.#taking.delete(uid));
@@ -152,6 +159,12 @@ export class Binder {
       }
     }
     await Promise.all(work);
+  }
+
+  /** Whoever is going away gets nothing more, nor does who has had a Machine: it is known by its provider id. */
+  #isPast(uid: string): boolean {
+    const [claim] = this.#claims.byIndex(byUid, uid);
+    return claim !== undefined && (isDeleting(claim) || Boolean(claim.status?.providerID));
   }
 
   /** Writes the NodeClaim onto the Machine, unless somebody wrote to it since it was seen. */
@@ -201,8 +214,11 @@ export class Binder {
 
   /** Tells those who wait; where nobody waits any more, the NodeClaim itself is told, so that it is looked at again. */
   async #announce(): Promise<void> {
-    for (const waiters of this.#waiters.values()) for (const resolve of waiters) resolve();
     const { hub, karpenter, log } = this.#options;
+    for (const [uid, waiters] of this.#waiters) {
+      const machine = this.machineOf(uid);
+      if (machine && (providerIDOf(machine) || failureOf(machine))) for (const resolve of waiters) resolve();
+    }
     for (const claim of this.#claims.list()) {
       const { uid = '', name = '' } = claim.metadata;
       if (claim.status?.providerID || isDeleting(claim) || this.#waiters.has(uid) || this.#poked.has(uid)) continue;

@@ -147,46 +147,54 @@ export interface CatalogOptions {
   readonly isUnavailable: (key: string) => boolean;
 }
 
-/** One machine that can be had: of which member, as which offering. */
+/** One machine that can be had: of which member, as which offering, and whether now. */
 export interface Choice {
   readonly member: Member;
   readonly type: InstanceType;
   readonly offering: Offering;
+  readonly available: boolean;
 }
 
-/** The instance types of members, and which member stands behind each offering. */
+/** The instance types of members, and which members stand behind each offering. */
 export function catalogOf(
   members: readonly Member[],
   options: CatalogOptions,
 ): { types: InstanceType[]; choices: Choice[] } {
-  const groups = Map.groupBy(members, ({ typeName }) => typeName);
   const types: InstanceType[] = [];
   const choices: Choice[] = [];
-  for (const [name, group] of groups) {
-    const offerings = group.map((member) => offeringOf(member, options));
+  for (const [name, group] of Map.groupBy(members, ({ typeName }) => typeName)) {
+    const places = [...Map.groupBy(group, ({ shape }) => `${shape.zone ?? ''} ${shape.capacityType}`).values()];
+    const offerings = places.map((makers) => offeringOf(makers, options));
     const type = instanceTypeOf(name, group, offerings);
     types.push(type);
-    for (const [i, member] of group.entries()) choices.push({ member, type, offering: offerings[i]! });
+    for (const [i, makers] of places.entries()) {
+      for (const member of makers) {
+        choices.push({ member, type, offering: offerings[i]!, available: isAvailable(member, options) });
+      }
+    }
   }
   types.sort((a, b) => compareStrings(a.name, b.name));
   return { types, choices };
 }
 
-function offeringOf(member: Member, { taints, isUnavailable }: CatalogOptions): Offering {
-  const { shape, object, price, key } = member;
+/** What several members that make the same machine in the same place sell together: at the price of the next one. */
+function offeringOf(makers: readonly Member[], options: CatalogOptions): Offering {
+  const { shape } = makers[0]!;
+  const selling = makers.filter((member) => isAvailable(member, options));
+  const prices = (selling.length > 0 ? selling : makers).map(({ price }) => price.amount);
   return {
-    price: price.amount,
-    available:
-      !isPaused(object, capi.paused) && hasRoom(object) && !isUnavailable(key) && knowsTaints(shape.taints, taints),
-    requirements: [
-      ...(shape.zone ? [is(wellKnown.zone, shape.zone)] : []),
-      is(wellKnown.capacityType, shape.capacityType),
-    ],
+    price: Math.min(...prices),
+    available: selling.length > 0,
+    requirements: [is(wellKnown.zone, shape.zone ?? ''), is(wellKnown.capacityType, shape.capacityType)],
   };
 }
 
+function isAvailable({ key, object, shape }: Member, { taints, isUnavailable }: CatalogOptions): boolean {
+  return !isPaused(object, capi.paused) && hasRoom(object) && !isUnavailable(key) && knowsTaints(shape.taints, taints);
+}
+
 /** Below its maximum. What is no number is no maximum. */
-export function hasRoom(object: Scalable): boolean {
+function hasRoom(object: Scalable): boolean {
   return replicasOf(object) < sizeLimit(object, capi.maxSize, Number.POSITIVE_INFINITY);
 }
 
@@ -215,7 +223,6 @@ function instanceTypeOf(name: string, members: readonly Member[], offerings: rea
   const all = (key: string): string[] => [
     ...new Set(offerings.flatMap((o) => o.requirements.find((r) => r.key === key)?.values ?? [])),
   ];
-  const zones = all(wellKnown.zone);
   const sources = [...new Set(members.map(({ price }) => price.source))].sort(compareStrings);
   const reserved: [string, string][] = [];
   for (const [resource, total] of Object.entries(shape.capacity)) {
@@ -231,7 +238,7 @@ function instanceTypeOf(name: string, members: readonly Member[], offerings: rea
           ([key]) => !(key === wellKnown.zone || key === wellKnown.capacityType || key === providerLabels.priceSource),
         )
         .map(([key, value]) => is(key, value)),
-      ...(zones.length > 0 ? [is(wellKnown.zone, ...zones)] : []),
+      is(wellKnown.zone, ...all(wellKnown.zone)),
       is(wellKnown.capacityType, ...all(wellKnown.capacityType)),
       is(providerLabels.priceSource, ...sources),
     ],

@@ -46,6 +46,8 @@ export interface HubOptions {
 const templateTtlMs = 60_000;
 const probeMs = 60_000;
 const retryMs = 5000;
+/** How long a question waits for the first reading. */
+const readyWaitMs = 3000;
 
 const byProviderID = 'clusterApiProviderID';
 const byClaim = 'clusterApiClaim';
@@ -108,6 +110,42 @@ export class Hub {
       throw new HubUnavailableError('its Machines have not been read yet');
     }
     return view;
+  }
+
+  /** Resolves when it can be used, soon after a start. Throws HubUnavailableError, and the signal's reason. */
+  async ready(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const { clock } = this.#options;
+    const until = clock.monotonic() + readyWaitMs;
+    while (!this.#isReadable()) {
+      const left = until - clock.monotonic();
+      if (left <= 0) throw new HubUnavailableError(this.problem ?? 'it has not been read yet');
+      await this.#next(left, signal);
+      signal.throwIfAborted();
+    }
+  }
+
+  #isReadable(): boolean {
+    const view = this.#view;
+    return (
+      this.#identity !== undefined &&
+      view?.deployments.hasSynced === true &&
+      view.sets.hasSynced &&
+      view.machines.hasSynced
+    );
+  }
+
+  /** Resolves at the next change, after a while, or when the signal aborts. */
+  async #next(withinMs: number, signal: AbortSignal): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const forget = this.onChange(resolve);
+    const timer = this.#options.clock.after(withinMs, resolve);
+    const onAbort = (): void => resolve();
+    signal.addEventListener('abort', onAbort, { once: true });
+    await promise;
+    forget();
+    timer.cancel();
+    signal.removeEventListener('abort', onAbort);
   }
 
   /** Which cluster's NodeClaims are ours. Throws HubUnavailableError before it is known. */

@@ -82,6 +82,7 @@ export class ClusterApiProvider implements CloudProvider {
   }
 
   async create(claim: NodeClaim, signal: AbortSignal): Promise<Instance> {
+    await this.#options.hub.ready(signal);
     const uid = claim.metadata.uid ?? '';
     let machine = this.#machineOfClaim(claim);
     let key = machine ? ownerKeyOf(machine) : this.#holder(uid);
@@ -90,26 +91,28 @@ export class ClusterApiProvider implements CloudProvider {
     const started = this.#waiting.get(uid) ?? this.#options.clock.monotonic();
     this.#waiting.set(uid, started);
     const deadline = this.#options.clock.monotonic() + launchWaitMs;
+    this.#binder.want(claim);
     for (;;) {
       machine = this.#machineOfClaim(claim);
       const failure = this.#failureOf(machine, key, started);
       if (failure !== undefined) return this.#giveUp(claim, key, failure, signal);
       if (machine && providerIDOf(machine)) {
         this.#waiting.delete(uid);
+        await this.#binder.forget(uid);
         return this.#instance(machine, claim, signal);
       }
       const left = deadline - this.#options.clock.monotonic();
       if (left <= 0) throw waiting(key, machine);
-      this.#binder.wake();
       await this.#binder.change(uid, left, signal);
       signal.throwIfAborted();
     }
   }
 
   async delete(claim: NodeClaim, signal: AbortSignal): Promise<void> {
+    await this.#options.hub.ready(signal);
     const uid = claim.metadata.uid ?? '';
     this.#waiting.delete(uid);
-    await this.#binder.idle(uid);
+    await this.#binder.forget(uid);
     const target = targetOf(claim.status?.providerID ?? '');
     const machine = this.#find(target, uid);
     const holder = target.kind === 'hold' ? target.member : this.#holder(uid);
@@ -118,6 +121,7 @@ export class ClusterApiProvider implements CloudProvider {
   }
 
   async get(providerID: string, signal: AbortSignal): Promise<Instance> {
+    await this.#options.hub.ready(signal);
     const machine = this.#find(targetOf(providerID), undefined);
     if (!machine) throw new NodeClaimNotFoundError(`there is no Machine with provider id ${providerID}`);
     return instanceOf(machine, (await this.members.all(signal)).get(ownerKeyOf(machine) ?? ''));
@@ -125,6 +129,7 @@ export class ClusterApiProvider implements CloudProvider {
 
   async list(signal: AbortSignal): Promise<readonly Instance[]> {
     const { hub } = this.#options;
+    await hub.ready(signal);
     const members = await this.members.all(signal);
     const ours = hub.view.machines
       .list()
@@ -138,6 +143,7 @@ export class ClusterApiProvider implements CloudProvider {
   }
 
   async instanceTypes(pool: NodePool, signal: AbortSignal): Promise<readonly InstanceType[]> {
+    await this.#options.hub.ready(signal);
     const { template } = pool.spec;
     const nodeClass = this.#nodeClass(template.spec.nodeClassRef.name);
     const { valid } = await this.members.read(nodeClass, signal);
@@ -149,6 +155,7 @@ export class ClusterApiProvider implements CloudProvider {
 
   async driftReason(claim: NodeClaim, signal: AbortSignal): Promise<string> {
     const { hub } = this.#options;
+    await hub.ready(signal);
     const nodeClass = this.members.nodeClasses.get(claim.spec.nodeClassRef.name);
     const machine = this.#find(targetOf(claim.status?.providerID ?? ''), claim.metadata.uid);
     if (!machine || isDeleting(machine) || !nodeClass || nodeClass.spec?.drift === 'Defer') return '';
@@ -201,7 +208,7 @@ export class ClusterApiProvider implements CloudProvider {
   async #giveUp(claim: NodeClaim, key: string, why: string, signal: AbortSignal): Promise<never> {
     const uid = claim.metadata.uid ?? '';
     this.#unavailable.mark(key);
-    await this.#binder.idle(uid);
+    await this.#binder.forget(uid);
     await this.#remover.remove({ uid, machine: this.#machineOfClaim(claim), holder: key, now: true }, signal);
     this.#waiting.delete(uid);
     throw new InsufficientCapacityError(`${key} could not make a machine: ${why}`);
@@ -285,8 +292,8 @@ function taintsOf(spec: { readonly taints?: unknown; readonly startupTaints?: un
 }
 
 /** Whether a member's machines serve a NodeClaim. */
-function fits({ member, type, offering }: Choice, claim: NodeClaim): boolean {
-  if (offering.available === false) return false;
+function fits({ member, type, offering, available }: Choice, claim: NodeClaim): boolean {
+  if (!available) return false;
   if (!knowsTaints(member.shape.taints, taintsOf(claim.spec))) return false;
   const wanted = requirementsOf(claim.spec.requirements, clusterApiLabelSet);
   const given = requirementsOf([...type.requirements, ...offering.requirements], clusterApiLabelSet);
@@ -301,7 +308,7 @@ const sizeOf = ({ member }: Choice, resource: string): number =>
 
 /** By price, then the smaller machine, then by name. */
 const cheapestFirst = chain<Choice>(
-  (a, b) => a.offering.price - b.offering.price,
+  (a, b) => a.member.price.amount - b.member.price.amount,
   (a, b) => sizeOf(a, 'cpu') - sizeOf(b, 'cpu'),
   (a, b) => sizeOf(a, 'memory') - sizeOf(b, 'memory'),
   (a, b) => compareStrings(a.member.key, b.member.key),

@@ -27,6 +27,13 @@ export function machineDeploymentController(context: ModelContext): Controller {
         const owner = controllerOf(set);
         return owner?.kind === 'MachineDeployment' ? [`${set.metadata.namespace}/${owner.name}`] : [];
       },
+    })
+    .watch(informers.of(types.machine), {
+      keys: ({ metadata }) => {
+        const name = metadata.labels?.[names.deploymentName];
+        return name === undefined ? [] : [`${metadata.namespace}/${name}`];
+      },
+      when: ({ metadata }, old) => metadata.deletionTimestamp !== old?.metadata.deletionTimestamp,
     });
 }
 

@@ -33,6 +33,8 @@ export interface WorldOptions {
   readonly seed?: number;
   /** No managers: nothing happens but what the test does. */
   readonly withoutManagers?: boolean;
+  /** What stands between the provider and the management cluster, made anew for each process. */
+  readonly door?: (transport: Transport) => Transport;
   /** One API server plays all parts. */
   readonly joined?: boolean;
 }
@@ -129,22 +131,31 @@ export class CapiWorld {
 
   /** Starts the provider, or another one after a crash of the first. */
   async restart(): Promise<void> {
+    this.begin();
+    await this.pass(500);
+  }
+
+  /** As `restart`, but nothing has been read yet: that begins when time passes. */
+  begin(): void {
     this.#running.abort(new Error('crashed'));
     this.#running = new AbortController();
     const { clock, log } = this;
+    const { door = (transport) => transport } = this.#options;
     const common = { clock, random: this.#random, log: silentLogger };
     const own = new Cluster({ ...common, name: 'karpenter', transport: this.#servers.karpenter.transport() });
     const away = new Cluster({
       ...common,
       name: 'cluster-api',
-      transport: this.#watched(this.#servers.hub.transport()),
+      transport: this.#watched(door(this.#servers.hub.transport())),
     });
     const hub = new Hub({ cluster: away, karpenter: own.client, clock, log });
     this.provider = new ClusterApiProvider({ hub, karpenter: own, workload: own, clock, log });
-    own.start(this.#running.signal);
-    away.start(this.#running.signal);
-    void hub.start(this.#running.signal);
-    await this.pass(500);
+    const { signal } = this.#running;
+    clock.after(1, () => {
+      own.start(signal);
+      away.start(signal);
+      void hub.start(signal);
+    });
   }
 
   pass(ms = 1000): Promise<void> {

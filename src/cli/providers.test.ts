@@ -120,6 +120,19 @@ describe('a cloud whose NodeClass is not installed', () => {
   });
 });
 
+test('an API server that does not answer says nothing about what is installed', async () => {
+  const { known, asked } = moon();
+  const { runnables } = await loadProviders(partsWith(), [known]);
+  world.doors.karpenter.failAll({ status: 500, reason: 'InternalError' });
+  world.run(...runnables);
+  await world.advance(60_000);
+  expect(asked).toEqual([]);
+  expect(world.log.messages()).not.toContain('provider waits for its NodeClass to be installed');
+  world.doors.karpenter.failAll(undefined);
+  await world.advance(60_000);
+  expect(asked).toEqual(['prices']);
+});
+
 describe('a cloud without credentials', () => {
   const problem = 'MOON_TOKEN is not set';
 

@@ -46,25 +46,29 @@ export function awake(
   options: Served & { readonly provider: string; readonly clock: Clock; readonly log: Logger },
 ): Runnable {
   const { client, nodeClass, provider, clock, log } = options;
-  const isServed = async (signal: AbortSignal): Promise<boolean> => {
+  /** Undefined when the API server does not say. */
+  const isServed = async (signal: AbortSignal): Promise<boolean | undefined> => {
     try {
       return await client.serves(nodeClass, signal);
     } catch (error) {
-      // An API server that does not answer says nothing about its kinds.
       if (!signal.aborted)
         log.debug('cannot tell whether a NodeClass is served', { provider, error: messageOf(error) });
-      return false;
+      return undefined;
     }
   };
   return {
     name: runnable.name,
     async start(signal) {
       let waited = false;
-      while (!(await isServed(signal))) {
-        if (!waited) log.info('provider waits for its NodeClass to be installed', { provider, kind: nodeClass.kind });
-        waited = true;
-        await clock.sleep(lookAgainMs, signal).catch(() => undefined);
+      for (;;) {
+        const served = await isServed(signal);
         if (signal.aborted) return;
+        if (served) break;
+        if (served === false && !waited) {
+          log.info('provider waits for its NodeClass to be installed', { provider, kind: nodeClass.kind });
+          waited = true;
+        }
+        await clock.sleep(lookAgainMs, signal).catch(() => undefined);
       }
       if (waited) log.info('provider starts: its NodeClass is installed', { provider, kind: nodeClass.kind });
       await runnable.start(signal);

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { apiReferenceGenerators } from './generate/api-reference.ts';
 import { chartGenerators } from './generate/chart/chart.ts';
 import { crdGenerators } from './generate/crds.ts';
+import { eventsReferenceGenerators } from './generate/events-reference.ts';
 import type { Generator } from './generate/generator.ts';
 import { providersReferenceGenerators } from './generate/providers-reference.ts';
 import { runtimeReferenceGenerators } from './generate/runtime-reference.ts';
@@ -16,6 +17,7 @@ export const generators: readonly Generator[] = [
   ...crdGenerators,
   ...apiReferenceGenerators,
   ...runtimeReferenceGenerators,
+  ...eventsReferenceGenerators,
   ...providersReferenceGenerators,
   ...chartGenerators,
 ];

@@ -12,58 +12,149 @@ export interface EventKind {
   readonly type: 'Normal' | 'Warning';
   /** For how long the same event is not told again. */
   readonly dedupeMs: number;
+  /** The kinds of objects it is about. */
+  readonly on: readonly string[];
+  /** What it means, for the reference. */
+  readonly help: string;
 }
 
 const minute = 60_000;
 
-function normal(reason: string, dedupeMs = 2 * minute): EventKind {
-  return { reason, type: 'Normal', dedupeMs };
+interface Described {
+  readonly on: readonly string[];
+  readonly help: string;
+  readonly dedupeMs?: number;
 }
 
-function warning(reason: string, dedupeMs = 2 * minute): EventKind {
-  return { reason, type: 'Warning', dedupeMs };
+function normal(reason: string, { on, help, dedupeMs = 2 * minute }: Described): EventKind {
+  return { reason, type: 'Normal', dedupeMs, on, help };
 }
+
+function warning(reason: string, { on, help, dedupeMs = 2 * minute }: Described): EventKind {
+  return { reason, type: 'Warning', dedupeMs, on, help };
+}
+
+const pod = ['Pod'];
+const node = ['Node'];
+const claim = ['NodeClaim'];
+const pool = ['NodePool'];
+const machine = ['Node', 'NodeClaim'];
+const ours = ['NodePool', 'NodeClaim', 'Node'];
 
 /** All kinds of events, by the name the program uses. */
 export const eventKinds = {
   // Provisioning
-  nominated: normal('Nominated'),
-  failedScheduling: warning('FailedScheduling', 5 * minute),
-  noCompatibleInstanceTypes: warning('NoCompatibleInstanceTypes', minute),
+  nominated: normal('Nominated', {
+    on: pod,
+    help: 'The pod should fit on this NodeClaim or node; kube-scheduler places it.',
+  }),
+  failedScheduling: warning('FailedScheduling', {
+    on: pod,
+    help: 'No NodePool can serve the pod, or the pod asks for something impossible; the message says why.',
+    dedupeMs: 5 * minute,
+  }),
+  noCompatibleInstanceTypes: warning('NoCompatibleInstanceTypes', {
+    on: pool,
+    help: 'The requirements of the NodePool leave no instance type.',
+    dedupeMs: minute,
+  }),
   // Disruption
-  disruptionBlocked: normal('DisruptionBlocked'),
+  disruptionBlocked: normal('DisruptionBlocked', {
+    on: machine,
+    help: 'The machine cannot be disrupted now; the message says what stands in the way.',
+  }),
   /** On a NodePool whose budget is zero. */
-  poolDisruptionBlocked: normal('DisruptionBlocked', minute),
-  disruptionLaunching: normal('DisruptionLaunching'),
-  disruptionWaitingReadiness: normal('DisruptionWaitingReadiness'),
-  disruptionTerminating: normal('DisruptionTerminating'),
-  unconsolidatable: normal('Unconsolidatable', 15 * minute),
-  consolidationCandidate: normal('ConsolidationCandidate'),
-  consolidationRejected: normal('ConsolidationRejected'),
-  consolidationApproved: normal('ConsolidationApproved'),
-  nodeRepairBlocked: warning('NodeRepairBlocked', 15 * minute),
+  poolDisruptionBlocked: normal('DisruptionBlocked', {
+    on: pool,
+    help: 'A budget of the NodePool allows no disruption now.',
+    dedupeMs: minute,
+  }),
+  disruptionLaunching: normal('DisruptionLaunching', {
+    on: claim,
+    help: 'It was created to replace machines that are to go.',
+  }),
+  disruptionWaitingReadiness: normal('DisruptionWaitingReadiness', {
+    on: claim,
+    help: 'The machines that it replaces go once it is ready.',
+  }),
+  disruptionTerminating: normal('DisruptionTerminating', {
+    on: machine,
+    help: 'The machine is disrupted; the message names the reason.',
+  }),
+  unconsolidatable: normal('Unconsolidatable', {
+    on: machine,
+    help: 'Consolidation leaves the machine as it is; the message says why.',
+    dedupeMs: 15 * minute,
+  }),
+  consolidationCandidate: normal('ConsolidationCandidate', {
+    on: machine,
+    help: 'The machine could be removed or replaced by something cheaper.',
+  }),
+  consolidationRejected: normal('ConsolidationRejected', {
+    on: machine,
+    help: 'A consolidation was given up, because something changed while it waited.',
+  }),
+  consolidationApproved: normal('ConsolidationApproved', {
+    on: machine,
+    help: 'A consolidation is worth what it moves (policy Balanced).',
+  }),
+  nodeRepairBlocked: warning('NodeRepairBlocked', {
+    on: machine,
+    help: 'The node is unhealthy, and too many others are as well: it is not replaced.',
+    dedupeMs: 15 * minute,
+  }),
   // Termination
-  evicted: normal('Evicted'),
-  disrupted: normal('Disrupted'),
-  failedDraining: warning('FailedDraining'),
-  awaitingVolumeDetachment: normal('AwaitingVolumeDetachment'),
-  terminationGracePeriodExpiring: warning('TerminationGracePeriodExpiring'),
+  evicted: normal('Evicted', { on: pod, help: 'The pod was evicted, because its node goes away.' }),
+  disrupted: normal('Disrupted', { on: pod, help: 'The pod is deleted, because the time of its node is over.' }),
+  failedDraining: warning('FailedDraining', {
+    on: node,
+    help: 'Pods are still to be evicted; the message says which and what holds them.',
+  }),
+  awaitingVolumeDetachment: normal('AwaitingVolumeDetachment', {
+    on: node,
+    help: 'The node is drained, and volumes are still attached to it.',
+  }),
+  terminationGracePeriodExpiring: warning('TerminationGracePeriodExpiring', {
+    on: machine,
+    help: 'At the time in the message everything left on the node is deleted.',
+  }),
   // NodeClaims
-  failedConsistencyCheck: warning('FailedConsistencyCheck'),
-  insufficientCapacityError: warning('InsufficientCapacityError'),
-  nodeClassNotReady: warning('NodeClassNotReady'),
-  unregisteredTaintMissing: warning('UnregisteredTaintMissing'),
+  failedConsistencyCheck: warning('FailedConsistencyCheck', {
+    on: claim,
+    help: 'The node is not what was bought: less of a resource, or a taint that is missing.',
+  }),
+  insufficientCapacityError: warning('InsufficientCapacityError', {
+    on: claim,
+    help: 'The cloud has no such machine now; the NodeClaim is deleted and its pods are planned for again.',
+  }),
+  nodeClassNotReady: warning('NodeClassNotReady', {
+    on: claim,
+    help: 'The NodeClass cannot be used; the NodeClaim is deleted and its pods are planned for again.',
+  }),
+  unregisteredTaintMissing: warning('UnregisteredTaintMissing', {
+    on: claim,
+    help: 'The node came without the taint karpenter.sh/unregistered: pods may land on it too early.',
+  }),
   // Pods that protect themselves
-  invalidDoNotDisruptAnnotation: warning('InvalidDoNotDisruptAnnotation'),
-  doNotDisruptUntil: normal('DoNotDisruptUntil'),
-  doNotDisruptGracePeriodElapsed: normal('DoNotDisruptGracePeriodElapsed'),
+  invalidDoNotDisruptAnnotation: warning('InvalidDoNotDisruptAnnotation', {
+    on: pod,
+    help: 'The value of karpenter.sh/do-not-disrupt is neither true nor a duration.',
+  }),
+  doNotDisruptUntil: normal('DoNotDisruptUntil', {
+    on: pod,
+    help: 'The pod protects its node until the time in the message.',
+  }),
+  doNotDisruptGracePeriodElapsed: normal('DoNotDisruptGracePeriodElapsed', {
+    on: pod,
+    help: 'The protection that the pod asked for has run out.',
+  }),
   // Any object of ours
-  finalized: normal('Finalized'),
+  finalized: normal('Finalized', { on: ours, help: 'A finalizer was removed: the object is gone or about to be.' }),
 } as const satisfies Readonly<Record<string, EventKind>>;
 
 /** A condition of an object changed: the reason is the condition's type. */
 export function conditionEvent(type: string): EventKind {
-  return normal(type);
+  return normal(type, { on: ours, help: 'A condition of the object changed; the message says from what to what.' });
 }
 
 export interface EventOptions {

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// `docs/reference/events.md`: every event that the program records, from the table it records them by.
+import { compareStrings } from '../../src/base/order.ts';
+import { conditionEvent, type EventKind, eventKinds } from '../../src/controllers/events.ts';
+import { formatDuration } from '../../src/kube/time.ts';
+import type { Generator } from './generator.ts';
+
+/** The page; sorted by reason, then by what it is about. */
+export function renderEventsReference(kinds: readonly EventKind[]): string {
+  const all = kinds.toSorted((a, b) => compareStrings(a.reason, b.reason) || compareStrings(a.on.join(), b.on.join()));
+  const rows = all.map(({ reason, type, on, dedupeMs, help }) =>
+    row([`\`${reason}\``, type, on.join(', '), formatDuration(dedupeMs).replace(/0s$/, ''), help]),
+  );
+  const { help, on } = conditionEvent('');
+  return [
+    '<!-- Generated from src/controllers/events.ts by `npm run generate`. Do not edit. -->',
+    '',
+    '# Events',
+    '',
+    'What `kubectl describe` and `kubectl events` show of the autoscaler. Reasons are those of upstream Karpenter. The same',
+    'event about the same object is told once in its window. An event is written to the cluster its object lives in.',
+    '',
+    row(['Reason', 'Type', 'About', 'Once in', 'Meaning']),
+    row(['---', '---', '---', '---', '---']),
+    ...rows,
+    row(['*the type of a condition*', 'Normal', on.join(', '), '2m', help]),
+    '',
+  ].join('\n');
+}
+
+function row(cells: readonly string[]): string {
+  return `| ${cells.join(' | ')} |`;
+}
+
+export const eventsReferenceGenerators: readonly Generator[] = [
+  { path: 'docs/reference/events.md', content: () => renderEventsReference(Object.values(eventKinds)) },
+];

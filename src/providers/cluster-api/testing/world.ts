@@ -21,9 +21,11 @@ import { kinds } from '../../../kube/kinds.ts';
 import type { Transport, TransportRequest, TransportResponse } from '../../../kube/transport.ts';
 import { Cluster } from '../../../runtime/clusters.ts';
 import { RecordingLogger, silentLogger } from '../../../runtime/logging.ts';
+import { Metrics } from '../../../runtime/metrics.ts';
 import { Hub } from '../hub.ts';
 import { type CapiKinds, capiKinds, type Machine, type Scalable } from '../kinds.ts';
 import { capacityAnnotations, memberLabel } from '../names.ts';
+import { nodeClassController } from '../node-class-controller.ts';
 import { ClusterApiProvider } from '../provider.ts';
 
 export interface WorldOptions {
@@ -37,6 +39,9 @@ export interface WorldOptions {
   readonly door?: (transport: Transport) => Transport;
   /** One API server plays all parts. */
   readonly joined?: boolean;
+  /** The kinds of Cluster API are not installed. */
+  readonly withoutKinds?: boolean;
+  readonly withNodeClassController?: boolean;
 }
 
 /** What is done with a write to the management cluster instead of carrying it out: undefined lets it through. */
@@ -90,11 +95,15 @@ export class CapiWorld {
   static async start(options: WorldOptions = {}): Promise<CapiWorld> {
     const world = new CapiWorld(options);
     for (const crd of allCrds()) await world.karpenter.resource(kinds.CustomResourceDefinition).create(crd as never);
-    await installClusterApi(world.hub, world.version);
+    if (!options.withoutKinds) await world.installKinds();
     await world.nodeClass('default', options.nodeClass);
     if (!options.withoutManagers) await world.startManagers();
     await world.restart();
     return world;
+  }
+
+  installKinds(): Promise<void> {
+    return installClusterApi(this.hub, this.version);
   }
 
   async nodeClass(name: string, spec: ClusterApiNodeClassSpec = {}): Promise<void> {
@@ -155,6 +164,10 @@ export class CapiWorld {
       own.start(signal);
       away.start(signal);
       void hub.start(signal);
+      if (!this.#options.withNodeClassController) return;
+      const { members } = this.provider;
+      const metrics = new Metrics();
+      void nodeClassController({ hub, members, karpenter: own, clock, log, metrics }).start(signal);
     });
   }
 

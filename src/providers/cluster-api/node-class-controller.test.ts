@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+import { afterEach, describe, expect, test } from 'vitest';
+import { clusterApiNodeClassKind } from '../../api/cluster-api-node-class.ts';
+import { kinds } from '../../kube/kinds.ts';
+import { capacityAnnotations } from './names.ts';
+import { CapiWorld, type WorldOptions } from './testing/world.ts';
+
+let w: CapiWorld;
+afterEach(() => w.stop());
+
+async function world(options: WorldOptions = {}): Promise<void> {
+  w = await CapiWorld.start({ withoutManagers: true, withNodeClassController: true, ...options });
+}
+
+async function status(name = 'default') {
+  await w.pass(5000);
+  const { status: found } = await w.karpenter.resource(clusterApiNodeClassKind).get(name);
+  const conditions = (found?.conditions ?? []).map(({ type, status: is, reason }) => `${type}=${is} ${reason}`);
+  return {
+    members: found?.members,
+    conditions: new Set(conditions),
+    messages: found?.conditions?.map((c) => c.message),
+  };
+}
+
+describe('§8: a ClusterAPINodeClass', () => {
+  test('is ready when the management cluster answers and something can be used', async () => {
+    await world();
+    await w.member('md');
+    const { members, conditions } = await status();
+    expect(members).toBe(1);
+    expect(conditions).toEqual(
+      new Set([
+        'HubReachable=True HubReachable',
+        'MembersFound=True MembersFound',
+        'MembersValid=True MembersValid',
+        'Ready=True Ready',
+      ]),
+    );
+  });
+
+  test('says that its selector matches nothing, and is ready once it does', async () => {
+    await world({ nodeClass: { scalableResourceSelector: { matchLabels: { team: 'red' } } } });
+    expect((await status()).conditions).toContain('MembersFound=False NoMembers');
+    expect((await status()).conditions).toContain('Ready=False UnhealthyDependents');
+    await w.member('md', { labels: { team: 'red' } });
+    expect((await status()).conditions).toContain('Ready=True Ready');
+  });
+
+  test('names the member that cannot be used and why; the others go on', async () => {
+    await world();
+    await w.member('sound');
+    await w.member('broken', { annotations: { [capacityAnnotations.memory]: '500mb' } });
+    const { members, conditions, messages } = await status();
+    expect(members).toBe(1);
+    expect(conditions).toContain('MembersValid=False InvalidMembers');
+    expect(conditions).toContain('Ready=True Ready');
+    expect(messages?.join()).toContain('MachineDeployment/default/broken');
+    expect(messages?.join()).toContain('"500mb" is not an amount');
+    const { items } = await w.karpenter.resource(kinds.Event).list();
+    expect(items.map(({ reason }) => reason)).toContain('InvalidMember');
+  });
+
+  test('says that the selector is none', async () => {
+    await world({ nodeClass: { scalableResourceSelector: { matchExpressions: [{ key: 'a', operator: 'Near' }] } } });
+    expect((await status()).conditions).toContain('MembersFound=False SelectorInvalid');
+  });
+
+  test('says that the kinds of Cluster API are missing, and goes on when they are there', async () => {
+    await world({ withoutKinds: true });
+    const { conditions, messages } = await status();
+    expect(conditions).toContain('HubReachable=False HubUnavailable');
+    expect(messages?.join()).toContain('it serves no version of cluster.x-k8s.io');
+    await w.installKinds();
+    await w.member('md');
+    await w.pass(10_000);
+    expect((await status()).conditions).toContain('Ready=True Ready');
+  });
+
+  test('is not written again and again by a server that drops what it does not know', async () => {
+    await world();
+    await w.member('md');
+    await status();
+    const { metadata } = await w.karpenter.resource(clusterApiNodeClassKind).get('default');
+    // As an older CRD would have stored it.
+    await w.karpenter.resource(clusterApiNodeClassKind).patchStatus('default', { status: { members: null } });
+    await w.pass(600_000);
+    const after = await w.karpenter.resource(clusterApiNodeClassKind).get('default');
+    expect(after.status?.members).toBeUndefined();
+    expect(Number(after.metadata.resourceVersion) - Number(metadata.resourceVersion)).toBeLessThan(10);
+  });
+});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The charts on a real API server, and the controller under the ServiceAccount they make: everything it does is allowed,
 // and it is allowed nothing that it does not do.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -181,4 +181,16 @@ test('it holds no right that it did not use, but for those with a reason', () =>
   const used = audit.used();
   const unused = [...grantedBy(objectsIn(manifests))].filter((right) => !used.has(right));
   expect(unused.filter((right) => !(right in reasons))).toEqual([]);
+});
+
+test('the API server takes the manifests of every set of values as they are', async () => {
+  const { code, stderr } = await helm(['uninstall', 'karpenter', '--namespace', namespace], plane!.kubeconfig);
+  expect(code, stderr).toBe(0);
+  for (const name of ['default', 'guide', 'everything', 'cluster-api-names']) {
+    const objects = objectsIn(readFileSync(`test/real/golden/${name}.yaml`, 'utf8'));
+    // Its kind is the Prometheus operator's, which is not here.
+    const items = objects.filter(({ kind }) => kind !== 'ServiceMonitor');
+    const list = JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
+    await admin('create --dry-run=server --validate=strict -f -', list);
+  }
 });

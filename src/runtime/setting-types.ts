@@ -179,7 +179,7 @@ export function list(
     check: (value) => {
       if (!values) return value.length === 0 ? 'must name at least one' : undefined;
       const wrong = unknown(value);
-      return wrong.length === 0 ? undefined : `must name none but ${values.join(', ')}; not ${wrong.join(', ')}`;
+      return wrong.length === 0 ? undefined : `may only name ${values.join(', ')}; ${wrong.join(', ')} is none of them`;
     },
     format: (value) => value.join(','),
   };

@@ -256,6 +256,6 @@ test('a list of known words takes none, some or all of them, and no other', () =
   expect(parseSettings(table, [], {}).settings?.clouds).toEqual([]);
   expect(parseSettings(table, ['--clouds=moon, sun'], {}).settings?.clouds).toEqual(['moon', 'sun']);
   expect(parseSettings(table, [], { CLOUDS: 'mars,moon' }).problems).toEqual([
-    'CLOUDS="mars,moon" must name none but sun, moon; not mars',
+    'CLOUDS="mars,moon" may only name sun, moon; mars is none of them',
   ]);
 });

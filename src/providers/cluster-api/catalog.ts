@@ -155,11 +155,13 @@ export interface Choice {
   readonly available: boolean;
 }
 
+export interface Catalog {
+  readonly types: InstanceType[];
+  readonly choices: Choice[];
+}
+
 /** The instance types of members, and which members stand behind each offering. */
-export function catalogOf(
-  members: readonly Member[],
-  options: CatalogOptions,
-): { types: InstanceType[]; choices: Choice[] } {
+export function catalogOf(members: readonly Member[], options: CatalogOptions): Catalog {
   const types: InstanceType[] = [];
   const choices: Choice[] = [];
   for (const [name, group] of Map.groupBy(members, ({ typeName }) => typeName)) {

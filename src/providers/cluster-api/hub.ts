@@ -85,6 +85,8 @@ export class Hub {
   readonly #listeners = new Set<() => void>();
   readonly #templates = new Map<string, { readonly until: number; readonly read: Promise<Template | undefined> }>();
   readonly #plurals = new Map<string, Promise<string | undefined>>();
+  /** Changes with every change of a MachineDeployment or MachineSet. */
+  version = 0;
   #view: HubView | undefined;
   #identity: string | undefined;
   #problem: string | undefined = 'it has not been asked yet';
@@ -310,8 +312,13 @@ export class Hub {
       machines,
     };
     const changed = (): void => this.#changed();
-    for (const informer of [view.deployments, view.sets, view.machines]) {
-      informer.addHandler({ added: changed, updated: changed, deleted: changed });
+    const scaled = (): void => {
+      this.version++;
+      changed();
+    };
+    machines.addHandler({ added: changed, updated: changed, deleted: changed });
+    for (const informer of [view.deployments, view.sets]) {
+      informer.addHandler({ added: scaled, updated: scaled, deleted: scaled });
     }
     this.#view = view;
     this.#options.log.info('following Cluster API', { version });

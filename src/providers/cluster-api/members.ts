@@ -15,12 +15,23 @@ import { needsTemplate } from './shape.ts';
 
 /** How long a price table that was read counts as current. */
 const pricesTtlMs = 60_000;
+/** How long members count as current: when nothing changed, and when something did (thousands may ask at one moment). */
+const unchangedTtlMs = 30_000;
+const changedTtlMs = 50;
+
+interface Reading {
+  readonly nodeClass: ClusterApiNodeClass;
+  readonly version: number;
+  readonly at: number;
+  readonly members: Promise<Members>;
+}
 
 export class MemberReader {
   readonly nodeClasses: Informer<ClusterApiNodeClass>;
   readonly #hub: Hub;
   readonly #karpenter: Cluster;
   readonly #clock: Clock;
+  readonly #readings = new Map<string, Reading>();
   readonly #prices = new Map<string, { readonly until: number; readonly read: Promise<PriceTable> }>();
 
   constructor(options: { hub: Hub; karpenter: Cluster; clock: Clock }) {
@@ -34,7 +45,21 @@ export class MemberReader {
   }
 
   /** What a NodeClass selects. Throws HubUnavailableError, and SelectorError for a selector that is none. */
-  async read(nodeClass: ClusterApiNodeClass, signal: AbortSignal): Promise<Members> {
+  read(nodeClass: ClusterApiNodeClass, signal: AbortSignal): Promise<Members> {
+    const { name = '' } = nodeClass.metadata;
+    const { version } = this.#hub;
+    const at = this.#clock.monotonic();
+    const known = this.#readings.get(name);
+    if (known?.nodeClass === nodeClass) {
+      if (at - known.at < (known.version === version ? unchangedTtlMs : changedTtlMs)) return known.members;
+    }
+    const members = this.#read(nodeClass, signal);
+    this.#readings.set(name, { nodeClass, version, at, members });
+    members.catch(() => this.#readings.delete(name));
+    return members;
+  }
+
+  async #read(nodeClass: ClusterApiNodeClass, signal: AbortSignal): Promise<Members> {
     const selected = selectScalables(nodeClass, this.#hub.view);
     const templates = new Map<string, Template>();
     for (const [kind, object] of selected) {

@@ -20,7 +20,7 @@ import type { Cluster } from '../../runtime/clusters.ts';
 import type { Logger } from '../../runtime/logging.ts';
 import { conflict, requirementsOf } from '../../scheduling/requirements.ts';
 import { Binder, ownerKeyOf } from './binder.ts';
-import { type Choice, catalogOf, knowsTaints } from './catalog.ts';
+import { type Catalog, type Choice, catalogOf, knowsTaints, type Members } from './catalog.ts';
 import { driftOf, driftReasons } from './drift.ts';
 import { type Hub, memberKey } from './hub.ts';
 import { holdOf, instanceOf, type Target, targetOf } from './instances.ts';
@@ -67,6 +67,7 @@ export class ClusterApiProvider implements CloudProvider {
   readonly #binder: Binder;
   readonly #remover: Remover;
   readonly #unavailable: UnavailableMembers;
+  readonly #catalogs = new WeakMap<Members, Map<string, Catalog>>();
   /** Since when this process waits for a NodeClaim's Machine. */
   readonly #waiting = new Map<string, number>();
 
@@ -146,11 +147,23 @@ export class ClusterApiProvider implements CloudProvider {
     await this.#options.hub.ready(signal);
     const { template } = pool.spec;
     const nodeClass = this.#nodeClass(template.spec.nodeClassRef.name);
-    const { valid } = await this.members.read(nodeClass, signal);
-    return catalogOf(valid, {
-      taints: taintsOf(template.spec),
-      isUnavailable: (key) => this.#unavailable.has(key),
-    }).types;
+    return this.#catalog(await this.members.read(nodeClass, signal), taintsOf(template.spec)).types;
+  }
+
+  /** The catalogue of members, worked out once for all who ask with the same taints. */
+  #catalog(members: Members, taints: readonly MachineTaint[]): Catalog {
+    const key = JSON.stringify([taints, this.#unavailable.signature]);
+    let known = this.#catalogs.get(members);
+    if (!known) {
+      known = new Map();
+      this.#catalogs.set(members, known);
+    }
+    let catalog = known.get(key);
+    if (!catalog) {
+      catalog = catalogOf(members.valid, { taints, isUnavailable: (member) => this.#unavailable.has(member) });
+      known.set(key, catalog);
+    }
+    return catalog;
   }
 
   async driftReason(claim: NodeClaim, signal: AbortSignal): Promise<string> {
@@ -171,11 +184,7 @@ export class ClusterApiProvider implements CloudProvider {
   async #raise(claim: NodeClaim, signal: AbortSignal): Promise<string> {
     const nodeClass = this.#nodeClass(claim.spec.nodeClassRef.name);
     const uid = claim.metadata.uid ?? '';
-    const { valid } = await this.members.read(nodeClass, signal);
-    const { choices } = catalogOf(valid, {
-      taints: taintsOf(claim.spec),
-      isUnavailable: (key) => this.#unavailable.has(key),
-    });
+    const { choices } = this.#catalog(await this.members.read(nodeClass, signal), taintsOf(claim.spec));
     const adopt = nodeClass.spec?.machineAdoption === 'IfUnclaimed';
     for (const { member } of choices.filter((choice) => fits(choice, claim)).sort(cheapestFirst)) {
       const outcome = await this.#scaler.enter(member.key, { kind: 'raise', uid, adopt });

@@ -10,7 +10,7 @@ import type { Logger } from '../../runtime/logging.ts';
 import { replicasOf, sizeLimit } from './catalog.ts';
 import type { Hub } from './hub.ts';
 import type { Machine, Scalable } from './kinds.ts';
-import { type Entry, formatLedger, isMarked, type Ledger, parseLedger, planEntries } from './ledger.ts';
+import { type Entry, emptyLedger, formatLedger, isMarked, type Ledger, parseLedger, planEntries } from './ledger.ts';
 import { capi, ledgerAnnotation } from './names.ts';
 
 /** A member was written to by others again and again. */
@@ -52,6 +52,8 @@ const conflictMs = 20;
 export class Scaler {
   readonly #options: ScalerOptions;
   readonly #lines = new Map<string, Line>();
+  /** Objects do not change: what was read from one stays true. */
+  readonly #parsed = new WeakMap<Scalable, Ledger>();
   /** What our own last write gave, until the cache has it. */
   readonly #latest = new Map<string, Scalable>();
 
@@ -89,7 +91,13 @@ export class Scaler {
   }
 
   #ledgerOf(object: Scalable | undefined): Ledger {
-    return parseLedger(object?.metadata.annotations?.[ledgerAnnotation(this.#options.hub.identity)]);
+    if (!object) return emptyLedger;
+    let ledger = this.#parsed.get(object);
+    if (!ledger) {
+      ledger = parseLedger(object.metadata.annotations?.[ledgerAnnotation(this.#options.hub.identity)]);
+      this.#parsed.set(object, ledger);
+    }
+    return ledger;
   }
 
   #schedule(key: string, line: Line): void {

@@ -16,6 +16,11 @@ export class UnavailableMembers {
     this.#until.set(key, this.#clock.monotonic() + forMs);
   }
 
+  /** Those that are not for sale now, as one text. */
+  get signature(): string {
+    return [...this.#until.keys()].filter((key) => this.has(key)).join(' ');
+  }
+
   has(key: string): boolean {
     const until = this.#until.get(key);
     if (until === undefined) return false;

@@ -108,7 +108,34 @@ function rejectedPods(problem: Problem, result: PeerResult): Set<string> {
     const pool = v.rule === 'limits' ? v.detail.split(':')[0] : undefined;
     for (const p of result.newNodeClaims.findLast((c) => c.nodePool === pool)?.pods ?? []) wrong.add(p);
   }
+  // Upstream asks for reserved capacity that it does not hold: nothing can be launched, and nothing is a price.
+  for (const claim of result.newNodeClaims)
+    if (!(claim.price < Number.MAX_VALUE)) for (const p of claim.pods) wrong.add(p);
+  for (const p of bypassedWishes(problem, result)) wrong.add(p);
   return wrong;
+}
+
+/**
+ * Pods whose first wish upstream passes over without noticing: it takes a label of one cloud for known on the machines of
+ * another. A wish that costs something is then honoured by one program alone, and prices cannot be compared.
+ */
+function* bypassedWishes(problem: Problem, result: PeerResult): Generator<string> {
+  if (problem.settings?.preferencePolicy === 'Ignore') return;
+  const poolOf = new Map(result.newNodeClaims.flatMap((c) => c.pods.map((p) => [p, c.nodePool] as const)));
+  const known = (pool: string): readonly string[] => problem.labels?.[pool]?.wellKnown ?? [];
+  const everywhere = new Set(Object.keys(problem.labels ?? {}).flatMap(known));
+  for (const pod of problem.pods) {
+    const pool = poolOf.get(podKey(pod));
+    const wishes = pod.spec.affinity?.nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? [];
+    const [first] = wishes.toSorted((a, b) => b.weight - a.weight);
+    if (pool === undefined || !first) continue;
+    const own = new Set(known(pool));
+    const foreign = first.preference.matchExpressions?.some(
+      ({ key, operator }) =>
+        everywhere.has(key) && !own.has(key) && operator !== 'NotIn' && operator !== 'DoesNotExist',
+    );
+    if (foreign) yield podKey(pod);
+  }
 }
 
 function priceOf(result: Pick<SolveResult, 'newNodeClaims'>): number {

@@ -465,6 +465,13 @@ export class Catalog {
     return view.byPrice;
   }
 
+  /** The price of the cheapest launch with room for `total` that no reservation pays; Infinity when there is none. */
+  priceOf(view: View, total: Float64Array): number {
+    const { rows, prices } = this.byPrice(view);
+    for (let i = 0; i < rows.length; i++) if (this.fitsRow(rows[i]!, total)) return prices[i]!;
+    return Number.POSITIVE_INFINITY;
+  }
+
   /** The price of the cheapest launch with room for `total`, among the offerings that `counts`. */
   leastPrice(view: View, total: Float64Array, counts: (offering: CatalogOffering) => boolean): number {
     let least = Number.POSITIVE_INFINITY;

@@ -124,8 +124,12 @@ export class Domains {
   }
 
   /** What the cheapest new node for a shape costs now. */
-  #leastPrice({ catalog }: Template, set: SetId, mask: number, shape: number): number {
-    const view = catalog.view(set, mask);
+  #leastPrice(template: Template, set: SetId, mask: number, shape: number): number {
+    return this.leastPriceIn(template, template.catalog.view(set, mask), shape);
+  }
+
+  /** The same for a view. */
+  leastPriceIn({ catalog }: Template, view: View, shape: number): number {
     const request = this.#world.requests[shape]!;
     if (catalog.hasReserved) {
       return catalog.leastPrice(
@@ -139,11 +143,7 @@ export class Domains {
       known = new Float64Array(this.#world.requests.length).fill(-1);
       this.#leastPrices.set(view, known);
     }
-    if (known[shape] === -1) {
-      const { rows, prices } = catalog.byPrice(view);
-      const at = rows.findIndex((row) => catalog.fitsRow(row, request));
-      known[shape] = at < 0 ? Number.POSITIVE_INFINITY : prices[at]!;
-    }
+    if (known[shape] === -1) known[shape] = catalog.priceOf(view, request);
     return known[shape]!;
   }
 

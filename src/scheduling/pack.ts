@@ -9,7 +9,7 @@ import { Limits } from './limits.ts';
 import { missingValues, typesOf } from './min-values.ts';
 import { affinityAllows, type PodClass } from './pod-class.ts';
 import type { MinValuesPolicy, SolveOptions } from './problem.ts';
-import { type Entry, type Reach, Reaches } from './reach.ts';
+import { type Entry, type Opening, type Reach, Reaches } from './reach.ts';
 import { incompatible, type SetId } from './requirement-space.ts';
 import { Reservations } from './reservations.ts';
 import type { Template } from './templates.ts';
@@ -54,6 +54,9 @@ interface Found {
   readonly row: number;
 }
 
+/** Which of the nodes that take a pod it joins: the one with the fewest pods, or the one whose price grows least. */
+export type Joins = 'emptiest' | 'cheapest';
+
 const maxSettles = 8;
 /** How many pods of one shape may refuse a node before the next shape is tried. */
 const maxRefusals = 16;
@@ -83,13 +86,26 @@ export class Packer {
   #holding: readonly string[] = [];
   readonly #search: Search;
   readonly #thrift: Thrift | undefined;
+  readonly #joins: Joins;
+  readonly #cheapOpenings = new Map<Reach, (readonly Opening[])[]>();
   readonly #order: Int32Array;
   /** By pod: 1 once it is placed. */
   readonly #done: Uint8Array;
 
-  /** `order` is the queue, when it is not the usual one; `ties` how domains are chosen that counts leave open. */
-  constructor(world: World, options: SolveOptions, thrift?: Thrift, order?: Int32Array, ties: Ties = 'cheapest') {
+  /**
+   * `order` is the queue, when it is not the usual one; `ties` how domains are chosen that counts leave open; `joins` which
+   * of the nodes being bought a pod joins.
+   */
+  constructor(
+    world: World,
+    options: SolveOptions,
+    thrift?: Thrift,
+    order?: Int32Array,
+    ties: Ties = 'cheapest',
+    joins: Joins = 'emptiest',
+  ) {
     this.#world = world;
+    this.#joins = joins;
     this.#order = order ?? world.batch.order;
     this.#thrift = thrift;
     this.#options = options;
@@ -166,9 +182,9 @@ export class Packer {
     }
   }
 
-  /** The machines that a pod would choose from if it had a node of its own. */
-  marketOf(pod: number): View | undefined {
-    return this.#reaches.of(this.#world.classOf[pod]!).market;
+  /** What pods of a class can use. */
+  reachOf(podClass: PodClass): Reach {
+    return this.#reaches.of(podClass);
   }
 
   /** Whether a pod's answer may differ from that of others of its class. */
@@ -201,12 +217,77 @@ export class Packer {
       this.#log(pod, target, undefined);
       return undefined;
     }
+    if (this.#joins === 'cheapest') return this.#placeCheaply(reach, podClass, pod, shape, choices);
     const found = this.#findInFlight(reach, podClass, shape, choices);
     if (found) {
       this.#join(found, podClass, pod, shape);
       return undefined;
     }
     return this.#open(reach, podClass, pod, shape, choices);
+  }
+
+  /** Joins the node whose price grows least, unless a node of its own costs less. */
+  #placeCheaply(
+    reach: Reach,
+    podClass: PodClass,
+    pod: number,
+    shape: number,
+    choices: readonly Choice[],
+  ): Failure | undefined {
+    const search = this.#search;
+    search.podClass = podClass;
+    search.request = this.#world.requests[shape]!;
+    const picky = this.#isPicky(podClass);
+    let best: Found | undefined;
+    let least = Number.POSITIVE_INFINITY;
+    for (const entry of reach.live) {
+      search.picky = picky || entry.group.template.isPicky;
+      for (const node of entry.group.all()) {
+        search.only = node;
+        const found = this.#findInEntry(entry, 0, choices);
+        if (!found) continue;
+        const growth = this.#growth(found);
+        if (growth > least || (growth === least && best && !isBefore(node, best.node))) continue;
+        [best, least] = [found, growth];
+      }
+    }
+    search.only = undefined;
+    const [first] = this.#openings(reach, shape);
+    if (!best || least > (first ? this.#priceAlone(first, shape) : 0) * (1 + 1e-9)) {
+      const failure = this.#open(reach, podClass, pod, shape, choices);
+      if (failure === undefined || !best) return failure;
+    }
+    this.#join(best, podClass, pod, shape);
+    return undefined;
+  }
+
+  /** What the cheapest node for a shape alone costs. */
+  #priceAlone({ template, bases, portMask }: Opening, shape: number): number {
+    return this.#domains.leastPriceIn(template, template.catalog.view(bases[0]!, portMask), shape);
+  }
+
+  /** The pools that a pod is offered a node from, in order: by weight, and where that is equal and prices count, by price. */
+  #openings(reach: Reach, shape: number): readonly Opening[] {
+    const { templates } = reach;
+    if (this.#joins !== 'cheapest' || templates.length < 2) return templates;
+    let byShape = this.#cheapOpenings.get(reach);
+    if (!byShape) {
+      byShape = [];
+      this.#cheapOpenings.set(reach, byShape);
+    }
+    byShape[shape] ??= templates.toSorted(
+      (a, b) => b.template.weight - a.template.weight || this.#priceAlone(a, shape) - this.#priceAlone(b, shape) || 0,
+    );
+    return byShape[shape];
+  }
+
+  /** By how much the cheapest launch of a node grows when the pod that is looked for joins it. */
+  #growth({ node, set, mask }: Found): number {
+    if (node.reservations.length > 0) return 0;
+    const { catalog } = node.template;
+    const before = catalog.priceOf(catalog.view(node.group.set, catalog.plainMask(node.group.mask)), node.total);
+    const after = catalog.priceOf(catalog.view(set, catalog.plainMask(mask)), sum(node.total, this.#search.request));
+    return after - before;
   }
 
   // ---- topology
@@ -522,7 +603,7 @@ export class Packer {
   #open(reach: Reach, podClass: PodClass, pod: number, shape: number, choices: readonly Choice[]): Failure | undefined {
     if (!podClass.hostAffinities.every(({ group, self }) => self && group.total === 0)) return 'unschedulable';
     const request = this.#world.requests[shape]!;
-    for (const { template, bases, portMask } of reach.templates) {
+    for (const { template, bases, portMask } of this.#openings(reach, shape)) {
       const limited = this.#limits.mask(template);
       if (limited === undefined) continue;
       const { catalog } = template;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two ways to pack, and the choice between them. The first keeps as many machines possible for each node as it can, as
-// upstream does; where that bought badly, the second packs with an eye on the price. More pods win, then the lower price.
+// Ways to pack, and the choice between them. The first keeps as many machines possible for each node as it can, as upstream
+// does. Where that bought badly, a second one packs with an eye on the price. Small problems are packed in more ways, as far
+// as the work that takes stays small. More pods win, then the lower price.
+import { SeededRandom } from '../base/random.ts';
 import type { Catalog, View } from './catalog.ts';
 import type { Ties } from './domains.ts';
 import { Finalizer } from './finalize.ts';
-import { type Packed, Packer } from './pack.ts';
+import { type Joins, type Packed, Packer } from './pack.ts';
 import type { SolveOptions } from './problem.ts';
 import { Thrift } from './thrift.ts';
 import { remember, type World } from './world.ts';
@@ -23,81 +25,208 @@ interface Way {
   /** The queue; the usual one when undefined. */
   readonly order?: Int32Array;
   readonly ties?: Ties;
+  readonly joins?: Joins;
 }
 
-/** What thrifty packings are tried, the first always, the others on small problems. */
-const tolerances = [1.1, 1.01, 2];
+/** The usual thrifty packing. */
+const thrifty: Way = { tolerance: 1.1 };
 /** Problems up to this size are always packed both ways. */
 const alwaysBoth = 400;
-/** How often the queue of a small problem is changed at most. */
-const maxQueues = 3;
 /** Sharing nodes should save at least this much against a node for each pod, or the thrifty way is tried. */
 const extravagant = 0.9;
+/** How much work may go into further ways, in pods times machines they choose from. */
+const maxWork = 200_000;
+/** How often the queue of a way is changed at most. */
+const maxQueues = 3;
+/** How many orders of workloads are tried by chance. */
+const maxShuffles = 8;
+/** How many plans have their workloads rearranged, and up to how many workloads. */
+const maxRearranged = 3;
+const maxWorkloads = 12;
 
 /** Packs a world. Leaves the world's counts as the chosen packing made them. */
 export function makePlan(world: World, options: SolveOptions): Plan {
-  const start = options.clock?.() ?? 0;
-  const restore = remember(world);
-  const packer = new Packer(world, options);
-  const first = plan(world, packer.run(), {});
+  const search = new Search(world, options);
+  const { first } = search;
   if (first.packed.timedOut || first.packed.nodes.length === 0) return first;
-  if (world.batch.pods.length > alwaysBoth && !isExtravagant(world, packer, first)) return first;
-  let best = first;
-  let attempts = first.packed.attempts;
-  const attempt = (way: Way): boolean => {
-    const time = remaining(options, start, attempts);
-    if (!time) return false;
-    restore();
-    const next = plan(world, packerOf(world, time, way).run(), way);
-    attempts += next.packed.attempts;
-    if (!isBetter(next, best)) return false;
-    best = next;
-    return true;
-  };
-  const small = world.batch.pods.length <= alwaysBoth;
-  for (const tolerance of small ? tolerances : tolerances.slice(0, 1)) attempt({ tolerance });
-  if (small && world.keys.length > 0)
-    for (const ties of ['first', 'last'] as const)
-      for (const way of [{}, { tolerance: tolerances[0]! }]) attempt({ ...way, ties });
-  if (small) improve(world, () => best, attempt);
-  // The reasons of pods without a place are read off the counts, so the chosen packing must have made them.
-  if (best.packed.failed.length > 0) {
-    restore();
-    packerOf(world, options, best.way).run();
-  }
-  return best;
+  const pods = world.batch.pods.length;
+  const small = pods <= alwaysBoth;
+  if (pods > 1 && (small || isExtravagant(world, search.packer, first))) search.attempt(thrifty, true);
+  if (pods > 1 && small) search.explore();
+  return search.finish();
 }
 
-/** Tries other queues: pods that ended up alone on a node, or nowhere, go last, or first. */
-function improve(world: World, best: () => Plan, attempt: (way: Way) => boolean): void {
-  for (let round = 0; round < maxQueues; round++) {
-    const { packed, way } = best();
-    const odd = new Uint8Array(world.batch.pods.length);
-    for (const { pods } of packed.nodes) if (pods.length === 1) odd[pods[0]!] = 1;
-    const lonely = odd.slice();
-    for (const { pod } of packed.failed) odd[pod] = 1;
-    const queue = way.order ?? world.batch.order;
-    const placed = packed.steps.map(({ pod }) => pod);
-    const part = (list: Int32Array | readonly number[], of: Uint8Array, bit: number): number[] =>
-      Array.from(list).filter((pod) => of[pod] === bit);
-    const orders = [
-      [...part(queue, lonely, 0), ...part(queue, lonely, 1)],
-      [...part(queue, odd, 1), ...part(queue, odd, 0)],
-      [...packed.failed.map(({ pod }) => pod), ...placed.toReversed()],
-    ];
-    let better = false;
-    for (const order of orders)
-      for (const base of [
-        way.ties ? { ties: way.ties } : {},
-        way.tolerance === undefined ? { tolerance: tolerances[0]! } : way,
-      ])
-        better = attempt({ ...base, order: Int32Array.from(order) }) || better;
-    if (!better) return;
+/** The ways that were tried on a world, and the best of them. */
+class Search {
+  readonly first: Plan;
+  /** Of the first way. */
+  readonly packer: Packer;
+  readonly #world: World;
+  readonly #options: SolveOptions;
+  readonly #restore: () => void;
+  readonly #start: number;
+  /** What one more way costs. */
+  readonly #cost: number;
+  #best: Plan;
+  #last: Plan;
+  #attempts: number;
+  #work = 0;
+
+  constructor(world: World, options: SolveOptions) {
+    this.#world = world;
+    this.#options = options;
+    this.#start = options.clock?.() ?? 0;
+    this.#restore = remember(world);
+    this.packer = new Packer(world, options);
+    this.first = plan(world, this.packer.run(), {});
+    this.#best = this.first;
+    this.#last = this.first;
+    this.#attempts = this.first.packed.attempts;
+    this.#cost = world.batch.pods.length * world.templates.reduce((n, { catalog }) => n + catalog.typeOf.length, 1);
+  }
+
+  /** Packs in another way, unless time or work is used up; undefined then. */
+  attempt(way: Way, always = false): Plan | undefined {
+    const time = remaining(this.#options, this.#start, this.#attempts);
+    if (!time || (!always && this.#work + this.#cost > maxWork)) return undefined;
+    this.#work += this.#cost;
+    this.#restore();
+    const next = plan(this.#world, packerOf(this.#world, time, way).run(), way);
+    this.#last = next;
+    this.#attempts += next.packed.attempts;
+    if (isBetter(next, this.#best)) this.#best = next;
+    return next;
+  }
+
+  /** Other ways for small problems: each with several queues, then with what their own results suggest. */
+  explore(): void {
+    const dear = dearFirst(this.#world, this.packer);
+    const ways: Way[] = [{ joins: 'cheapest' }, { joins: 'cheapest', order: dear }, { ...thrifty, order: dear }];
+    ways.push({ order: dear }, { tolerance: 1.01 }, { tolerance: 2 });
+    if (this.#world.keys.length > 0)
+      for (const ties of ['first', 'last'] as const)
+        for (const way of [{}, thrifty, { joins: 'cheapest' } as const]) ways.push({ ...way, ties });
+    const plans = [this.first];
+    for (const way of ways) {
+      const next = this.attempt(way);
+      if (next) plans.push(next);
+    }
+    plans.sort((a, b) => (isBetter(a, b) ? -1 : isBetter(b, a) ? 1 : 0));
+    const seen = new Set<string>();
+    for (const base of plans) {
+      // The best of each kind: what suits one kind of packing need not suit another.
+      const kind = `${base.way.joins}:${base.way.tolerance !== undefined}`;
+      if (seen.has(kind)) continue;
+      seen.add(kind);
+      this.#improve(base);
+    }
+    for (const base of plans.slice(0, maxRearranged)) this.#rearrange(base);
+    this.#shuffle(plans.slice(0, maxRearranged));
+  }
+
+  /** Moves each workload to the front of a plan's queue, and to its end, as long as that helps. */
+  #rearrange(base: Plan): void {
+    let best = base;
+    for (let round = 0; round < maxQueues; round++) {
+      const before = best;
+      const workloads = workloadsOf(this.#world, before.way.order ?? this.#world.batch.order);
+      if (workloads.length > maxWorkloads) return;
+      for (let i = 0; i < workloads.length; i++) {
+        const others = workloads.filter((_, j) => j !== i).flat();
+        for (const order of [
+          [...workloads[i]!, ...others],
+          [...others, ...workloads[i]!],
+        ]) {
+          const next = this.attempt({ ...before.way, order: Int32Array.from(order) });
+          if (next && isBetter(next, best)) best = next;
+        }
+      }
+      if (best === before) return;
+    }
+  }
+
+  /** Workloads in other orders, by chance but always the same. */
+  #shuffle(bases: readonly Plan[]): void {
+    const random = new SeededRandom(1);
+    const workloads = workloadsOf(this.#world, this.#world.batch.order);
+    for (let round = 0; round < maxShuffles; round++) {
+      for (let i = workloads.length - 1; i > 0; i--) {
+        const j = random.int(i + 1);
+        [workloads[i], workloads[j]] = [workloads[j]!, workloads[i]!];
+      }
+      for (const { way } of bases) this.attempt({ ...way, order: Int32Array.from(workloads.flat()) });
+    }
+  }
+
+  /** Changes the queue of a plan as long as that helps: pods that ended up alone on a node, or nowhere, go last, or first. */
+  #improve(base: Plan): void {
+    let best = base;
+    for (let round = 0; round < maxQueues; round++) {
+      const before = best;
+      for (const order of otherQueues(this.#world, before)) {
+        const next = this.attempt({ ...before.way, order });
+        if (next && isBetter(next, best)) best = next;
+      }
+      if (best === before) return;
+    }
+  }
+
+  /** The best plan, with the counts that it made. */
+  finish(): Plan {
+    // The reasons of pods without a place are read off the counts, so the chosen packing must have made them.
+    if (this.#best !== this.#last && this.#best.packed.failed.length > 0) {
+      this.#restore();
+      packerOf(this.#world, this.#options, this.#best.way).run();
+    }
+    return this.#best;
   }
 }
 
-function packerOf(world: World, options: SolveOptions, { tolerance, order, ties }: Way): Packer {
-  return new Packer(world, options, tolerance === undefined ? undefined : new Thrift(tolerance), order, ties);
+/** Queues that a result suggests: those who got no place, or a node of their own, at the other end. */
+function otherQueues(world: World, { packed, way }: Plan): Int32Array[] {
+  const odd = new Uint8Array(world.batch.pods.length);
+  for (const { pods } of packed.nodes) if (pods.length === 1) odd[pods[0]!] = 1;
+  const lonely = odd.slice();
+  for (const { pod } of packed.failed) odd[pod] = 1;
+  const queue = Array.from(way.order ?? world.batch.order);
+  const placed = packed.steps.map(({ pod }) => pod);
+  const part = (of: Uint8Array, bit: number): number[] => queue.filter((pod) => of[pod] === bit);
+  return [
+    [...part(lonely, 0), ...part(lonely, 1)],
+    [...part(odd, 1), ...part(odd, 0)],
+    [...packed.failed.map(({ pod }) => pod), ...placed.toReversed()],
+  ].map((order) => Int32Array.from(order));
+}
+
+/** A queue by workload: pods of one class and shape. */
+function workloadsOf(world: World, queue: Int32Array): number[][] {
+  const { batch, classOf, requests } = world;
+  const workloads = new Map<number, number[]>();
+  for (const pod of queue) {
+    const key = classOf[pod]!.id * requests.length + batch.shapeOf[pod]!;
+    const pods = workloads.get(key);
+    if (pods) pods.push(pod);
+    else workloads.set(key, [pod]);
+  }
+  return [...workloads.values()];
+}
+
+/** The queue with those first that the dearest machine is the cheapest for: others may share what they force us to buy. */
+function dearFirst(world: World, packer: Packer): Int32Array {
+  const { batch, requests, classOf } = world;
+  const prices = new Float64Array(batch.pods.length);
+  for (let pod = 0; pod < prices.length; pod++) {
+    const { templates, market } = packer.reachOf(classOf[pod]!);
+    const price = market && templates[0]!.template.catalog.priceOf(market, requests[batch.shapeOf[pod]!]!);
+    prices[pod] = price ?? Number.MAX_VALUE;
+  }
+  const place = new Int32Array(prices.length);
+  for (let i = 0; i < place.length; i++) place[batch.order[i]!] = i;
+  return batch.order.toSorted((a, b) => prices[b]! - prices[a]! || place[a]! - place[b]!);
+}
+
+function packerOf(world: World, options: SolveOptions, { tolerance, order, ties, joins }: Way): Packer {
+  return new Packer(world, options, tolerance === undefined ? undefined : new Thrift(tolerance), order, ties, joins);
 }
 
 function plan(world: World, packed: Packed, way: Way): Plan {
@@ -143,7 +272,8 @@ function isExtravagant(world: World, packer: Packer, { packed, finalizer }: Plan
       const key = world.classOf[pod]!.id * world.requests.length + shape;
       let price = known.get(key);
       if (price === undefined) {
-        price = cheapest(packer.marketOf(pod), node.template.catalog, world.requests[shape]!);
+        const { market } = packer.reachOf(world.classOf[pod]!);
+        price = cheapest(market, node.template.catalog, world.requests[shape]!);
         known.set(key, price);
       }
       separate += price;
@@ -154,7 +284,5 @@ function isExtravagant(world: World, packer: Packer, { packed, finalizer }: Plan
 
 function cheapest(market: View | undefined, catalog: Catalog, request: Float64Array): number {
   if (!market || market.has.length !== catalog.typeOf.length) return Number.POSITIVE_INFINITY;
-  const { rows, prices } = catalog.byPrice(market);
-  const at = rows.findIndex((row) => catalog.fitsRow(row, request));
-  return at < 0 ? Number.POSITIVE_INFINITY : prices[at]!;
+  return catalog.priceOf(market, request);
 }

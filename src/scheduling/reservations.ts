@@ -11,6 +11,8 @@ export type ReservationAnswer = readonly string[] | 'wait' | 'no';
 
 export class Reservations {
   readonly #left = new Map<string, number>();
+  /** Those that had anything to give when the pass began: only for them it makes sense to wait. */
+  readonly #open = new Set<string>();
 
   constructor(problem: Problem, templates: readonly Template[]) {
     if (!templates.some(({ catalog }) => catalog.hasReserved)) return;
@@ -26,6 +28,7 @@ export class Reservations {
         }
       }
     }
+    for (const [id, left] of this.#left) if (left > 0) this.#open.add(id);
   }
 
   /**
@@ -52,7 +55,7 @@ export class Reservations {
           open.push(row);
           continue;
         }
-        suits = true;
+        suits ||= this.#open.has(reservation);
         if (held.includes(reservation) || (this.#left.get(reservation) ?? 0) > 0) hold.add(reservation);
       }
     }

@@ -79,7 +79,7 @@ beforeAll(async () => {
     apiServer: [...audit.flags, '--enable-admission-plugins=OwnerReferencesPermissionEnforcement'],
   });
   await install('karpenter-crd');
-  await install('karpenter');
+  await install('karpenter', '--set', 'settings.providers={kwok}');
   manifests = (await helm(['get', 'manifest', 'karpenter', '--namespace', namespace], plane.kubeconfig)).stdout;
   own = await kubeconfigOf(account);
 });

@@ -12,12 +12,7 @@ import { type TestWorld, testWorld } from '../controllers/testing/world.ts';
 import { kinds } from '../kube/kinds.ts';
 import { apiVersionOf, type KubeObject, type ResourceType } from '../kube/object.ts';
 import { defaultSettings } from '../runtime/settings.ts';
-import {
-  knownProviders as allProviders,
-  type KnownProvider,
-  type ProviderParts,
-  type ProviderSettings,
-} from './known-providers.ts';
+import { type KnownProvider, knownProviders, type ProviderParts, type ProviderSettings } from './known-providers.ts';
 import { programSettings } from './program-settings.ts';
 import { loadProviders } from './providers.ts';
 
@@ -75,9 +70,6 @@ beforeEach(async () => {
   world = await testWorld();
 });
 afterEach(() => world.close());
-
-/** The moon borrows the NodeClass of Cluster API. */
-const knownProviders = allProviders.filter(({ name }) => name !== 'cluster-api');
 
 const partsWith = (settings: Partial<ProviderSettings> = {}): ProviderParts => ({
   clusters: world.clusters,

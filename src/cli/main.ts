@@ -5,6 +5,7 @@ import { Command, CommanderError } from 'commander';
 import { KarpenterError, messageOf } from '../base/errors.ts';
 import { registerController } from './controller.ts';
 import { registerDemo } from './demo.ts';
+import { registerPlan } from './plan.ts';
 import { registerSnapshot } from './snapshot.ts';
 import { registerSolve } from './solve.ts';
 import { registerUp } from './up.ts';
@@ -25,6 +26,7 @@ registerUp(program);
 registerDemo(program);
 registerController(program);
 registerSolve(program);
+registerPlan(program);
 registerSnapshot(program);
 registerVersion(program);
 

@@ -52,7 +52,7 @@ async function snapshot(flags: SnapshotFlags, args: readonly string[]): Promise<
   if (!(timeoutMs > 0)) throw new UsageError('--timeout must be a positive number of seconds');
   const { settings, problems } = parseSettings(programSettings, args, process.env);
   if (!settings) throw new UsageError(problems.join('; '));
-  const problem = await readProblem(settings, timeoutMs);
+  const problem = await readLiveProblem(settings, timeoutMs);
   const text = await render(problem, flags.output);
   if (flags.file === undefined) {
     process.stdout.write(text);
@@ -73,7 +73,8 @@ async function render(problem: Problem, format: SnapshotFlags['output']): Promis
   return stringify(problem, { aliasDuplicateObjects: false });
 }
 
-async function readProblem(settings: ProgramSettings, timeoutMs: number): Promise<Problem> {
+/** Reads the clusters once, as a problem. Throws when that takes too long. */
+export async function readLiveProblem(settings: ProgramSettings, timeoutMs: number): Promise<Problem> {
   const [
     { Cluster, Clusters },
     { Metrics },

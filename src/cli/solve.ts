@@ -15,7 +15,7 @@ interface SolveFlags {
 }
 
 /** The file cannot be read as a problem. Ends the program with exit code 2. */
-class ProblemFileError extends KarpenterError {
+export class ProblemFileError extends KarpenterError {
   constructor(file: string, message: string) {
     super('KRP_PROBLEM_FILE', `${file}: ${message}`, { details: { file } });
   }
@@ -62,7 +62,8 @@ async function explain(problem: Problem, result: SolveResult, pod: string): Prom
   return renderExplanation(explanation);
 }
 
-function readProblem(file: string): Problem {
+/** The problem in a file; `-` is standard input. Throws ProblemFileError. */
+export function readProblem(file: string): Problem {
   let text: string;
   try {
     text = readFileSync(file === '-' ? 0 : file, 'utf8');
@@ -178,7 +179,8 @@ function claimRow({ nodePool, instanceTypes, price, pods, requests, requirements
   ];
 }
 
-function columns(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
+/** Rows as columns that line up. */
+export function columns(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
   const all = [head, ...rows];
   const widths = head.map((_, i) => all.reduce((most, row) => Math.max(most, row[i]?.length ?? 0), 0));
   return all.map((row) =>

@@ -138,6 +138,8 @@ export interface Condition {
   readonly type: string;
   readonly status: string;
   readonly reason?: string;
+  /** RFC 3339. Nothing in scheduling depends on it; plans of disruption do. */
+  readonly lastTransitionTime?: string;
 }
 
 export interface ContainerStatus {
@@ -179,6 +181,8 @@ export interface NodeClaim {
     readonly taints?: readonly Taint[];
     readonly startupTaints?: readonly Taint[];
     readonly requirements?: readonly RequirementSpec[];
+    readonly terminationGracePeriod?: string;
+    readonly expireAfter?: string;
   };
   readonly status?: {
     readonly nodeName?: string;
@@ -260,4 +264,5 @@ export interface PodDisruptionBudget {
     readonly maxUnavailable?: number | string;
     readonly unhealthyPodEvictionPolicy?: string;
   };
+  readonly status?: { readonly disruptionsAllowed?: number };
 }

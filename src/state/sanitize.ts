@@ -3,6 +3,7 @@
 // is not named here is left out, so that a field nobody thought of cannot carry a secret along.
 import type { DaemonSet, Pod, PodSpec } from '../kube/kinds.ts';
 import type {
+  Condition,
   CSINode,
   Metadata,
   Node,
@@ -26,10 +27,9 @@ export function sanitizeProblem(problem: Problem): Problem {
     daemonSets: problem.daemonSets?.map((set) => cleanDaemonSet(set as DaemonSet)) ?? [],
     namespaces: problem.namespaces?.map(({ metadata }) => ({ metadata: cleanMetadata(metadata) })) ?? [],
     podDisruptionBudgets:
-      problem.podDisruptionBudgets?.map(({ metadata, spec }) => ({
-        metadata: cleanMetadata(metadata),
-        ...(spec ? { spec } : {}),
-      })) ?? [],
+      problem.podDisruptionBudgets?.map(({ metadata, spec, status }) =>
+        defined({ metadata: cleanMetadata(metadata), spec, status }),
+      ) ?? [],
     persistentVolumeClaims: problem.persistentVolumeClaims?.map(cleanVolumeClaim) ?? [],
     persistentVolumes: problem.persistentVolumes?.map(cleanVolume) ?? [],
     storageClasses: problem.storageClasses?.map(cleanStorageClass) ?? [],
@@ -72,7 +72,16 @@ function cleanPool({ metadata, spec, status }: NodePool): NodePool {
 function cleanClaim({ metadata, spec, status }: NodeClaim): NodeClaim {
   return defined({
     metadata: cleanMetadata(metadata),
-    spec: spec && defined({ taints: spec.taints, startupTaints: spec.startupTaints, requirements: spec.requirements }),
+    spec:
+      spec &&
+      defined({
+        taints: spec.taints,
+        startupTaints: spec.startupTaints,
+        requirements: spec.requirements,
+        // What plans of disruption read.
+        terminationGracePeriod: spec.terminationGracePeriod,
+        expireAfter: spec.expireAfter,
+      }),
     status:
       status &&
       defined({
@@ -97,8 +106,8 @@ function cleanNode({ metadata, spec, status }: Node): Node {
   };
 }
 
-function cleanCondition({ type, status, reason }: { type: string; status: string; reason?: string }) {
-  return defined({ type, status, reason });
+function cleanCondition({ type, status, reason, lastTransitionTime }: Condition): Condition {
+  return defined({ type, status, reason, lastTransitionTime });
 }
 
 function cleanDaemonSet({ metadata, spec }: DaemonSet): NonNullable<Problem['daemonSets']>[number] {

@@ -35,6 +35,11 @@ export function defaultMethods(staticNodes?: StaticNodes, consolidation?: Consol
   ];
 }
 
+/** Methods for a plan on paper: static pools are left to their own controllers. */
+export function planMethods(): Method[] {
+  return defaultMethods();
+}
+
 /** The controllers `disruption.queue` and `disruption`, ready to be started. */
 export function disruptionControllers(context: ControllerContext, options: DisruptionControllersOptions): Controller[] {
   const { random, settings = defaultSettings(coreSettings), staticNodes } = options;

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+// Disruption on real EC2 types and prices: how long a pass over a large cluster takes, and how near to the bound a cluster
+// gets that was scaled down at random.
+import { labels } from '../src/api/labels.ts';
+import { SeededRandom } from '../src/base/random.ts';
+import { fileSnapshot } from '../src/controllers/disruption/file-snapshot.ts';
+import { defaultMethods } from '../src/controllers/disruption/index.ts';
+import type { Proposal } from '../src/controllers/disruption/method.ts';
+import { Pass } from '../src/controllers/disruption/plan.ts';
+import { coreSettings, defaultSettings } from '../src/runtime/settings.ts';
+import type { Node, NodeClaim, NodePool, Pod } from '../src/scheduling/objects.ts';
+import type { NewNodeClaim, Problem } from '../src/scheduling/problem.ts';
+import { solve } from '../src/scheduling/solve.ts';
+import { awsPacking } from './aws.ts';
+import { lowerBound } from './lp-bound.ts';
+import { lowerIsBetter, median, type Progress, type Row, round, type Wanted } from './rows.ts';
+
+const settings = defaultSettings(coreSettings);
+const start = Date.UTC(2026, 0, 1);
+
+/** Measures. */
+export async function rows(progress: Progress, wanted: Wanted): Promise<Row[]> {
+  const found: Row[] = [];
+  if (wanted('disruption/pass-5000')) found.push(...passes(progress));
+  for (const nodes of [100, 1000, 5000]) {
+    const name = `disruption/aws-${nodes}-vs-bound`;
+    if (wanted(name)) found.push(await settled(name, nodes, progress));
+  }
+  return found;
+}
+
+/** 5,000 nodes with ten pods each, a tenth of the pods gone: one full pass, and one over what it left. */
+function passes(progress: Progress): Row[] {
+  const cluster = uniform(5000, 10);
+  progress(`${cluster.nodes.length} nodes, ${cluster.pods.length} pods`);
+  const times: number[] = [];
+  let proposals: readonly Proposal[] = [];
+  for (let i = 0; i < 3; i++) {
+    const begun = performance.now();
+    proposals = look(cluster.problem());
+    times.push(performance.now() - begun);
+    progress(`pass: ${times.at(-1)!.toFixed(0)} ms, ${proposals.length} commands`);
+  }
+  const going = proposals.reduce((sum, { candidates }) => sum + candidates.length, 0);
+  return [
+    lowerIsBetter('disruption/pass-5000', 'ms', median(times), null, `${proposals.length} commands, ${going} nodes go`),
+  ];
+}
+
+/** A cluster that was packed for many pods, of which three quarters went: what it costs when nothing is left to do. */
+async function settled(name: string, nodes: number, progress: Progress): Promise<Row> {
+  const cluster = scaledDown(nodes);
+  const before = cluster.price;
+  const bound = await lowerBound(cluster.asPending());
+  let [moves, evictions, rounds] = [0, 0, 0];
+  for (; rounds < 20; rounds++) {
+    const proposals = look(cluster.problem());
+    if (proposals.length === 0) break;
+    for (const proposal of proposals) {
+      moves += proposal.candidates.length;
+      evictions += proposal.candidates.reduce((sum, { reschedulablePods }) => sum + reschedulablePods.length, 0);
+    }
+    cluster.carryOut(proposals);
+    progress(`${name} round ${rounds + 1}: ${cluster.nodes.length} nodes, ${cluster.price.toFixed(2)} $/h`);
+  }
+  return {
+    name,
+    unit: '× bound',
+    ours: round(cluster.price / bound.price),
+    upstream: null,
+    ratio: null,
+    detail: {
+      before: round(before),
+      after: round(cluster.price),
+      bound: round(bound.price),
+      rounds,
+      nodesRemoved: moves,
+      evictions,
+    },
+  };
+}
+
+/** What all methods propose now. */
+function look(problem: Problem): readonly Proposal[] {
+  const pass = new Pass(fileSnapshot(problem, settings, start));
+  const chosen = new Set<string>();
+  const all: Proposal[] = [];
+  for (const method of defaultMethods()) {
+    const { view } = pass.evaluate(method, { not: new Set(chosen) });
+    if (view.candidates.length === 0) continue;
+    for (const proposal of method.propose(view)) {
+      all.push(proposal);
+      for (const { machine } of proposal.candidates) chosen.add(machine.key);
+    }
+  }
+  return all;
+}
+
+interface Machine {
+  readonly name: string;
+  readonly type: string;
+  readonly zone: string;
+  readonly capacityType: string;
+  readonly price: number;
+}
+
+/** A cluster in memory: commands are carried out at once, and the scheduler places what lost its node. */
+class Cluster {
+  readonly #base: Problem;
+  nodes: Machine[] = [];
+  pods: Pod[];
+  #count = 0;
+
+  constructor(base: Problem, pods: Pod[]) {
+    this.#base = base;
+    this.pods = pods;
+  }
+
+  get price(): number {
+    return this.nodes.reduce((sum, { price }) => sum + price, 0);
+  }
+
+  add(type: string, zone: string, capacityType: string): string {
+    const spec = this.#types.get(type)!;
+    const offering = spec.offerings.find(
+      ({ requirements }) =>
+        requirements.some(({ values }) => values?.[0] === zone) &&
+        requirements.some(({ values }) => values?.[0] === capacityType),
+    );
+    const name = `node-${this.#count++}`;
+    this.nodes.push({ name, type, zone, capacityType, price: offering!.price });
+    return name;
+  }
+
+  /** The machine that the cloud would launch: the cheapest of the plan. */
+  launch({ requirements, instanceTypes }: NewNodeClaim): string {
+    let best: { type: string; zone: string; capacityType: string; price: number } | undefined;
+    const allowed = (key: string, value: string): boolean =>
+      requirements.every((one) => one.key !== key || one.operator !== 'In' || (one.values ?? []).includes(value));
+    for (const type of instanceTypes.slice(0, 60)) {
+      for (const { requirements: own, price } of this.#types.get(type)!.offerings) {
+        const zone = own.find(({ key }) => key === labels.zone)?.values?.[0] ?? '';
+        const capacityType = own.find(({ key }) => key === labels.capacityType)?.values?.[0] ?? '';
+        if (!allowed(labels.zone, zone) || !allowed(labels.capacityType, capacityType)) continue;
+        if (!best || price < best.price) best = { type, zone, capacityType, price };
+      }
+    }
+    return this.add(best!.type, best!.zone, best!.capacityType);
+  }
+
+  get #types() {
+    return typeMaps.get(this.#base)!;
+  }
+
+  carryOut(proposals: readonly Proposal[]): void {
+    const gone = new Set(proposals.flatMap(({ candidates }) => candidates.map(({ machine }) => machine.name)));
+    for (const { replacements } of proposals) for (const plan of replacements) this.launch(plan);
+    this.nodes = this.nodes.filter(({ name }) => !gone.has(name));
+    this.pods = this.pods.map((pod) => (gone.has(pod.spec.nodeName ?? '') ? unbound(pod) : pod));
+    this.place();
+  }
+
+  /** Places what waits, as the scheduler and the provisioner would. */
+  place(): void {
+    const problem = this.problem();
+    const result = solve(problem);
+    const where = new Map<string, string>();
+    for (const { name, pods } of result.existingNodes) for (const pod of pods) where.set(pod, name);
+    for (const plan of result.newNodeClaims) {
+      const name = this.launch(plan);
+      for (const pod of plan.pods) where.set(pod, name);
+    }
+    if (result.errors.length > 0) throw new Error(`${result.errors.length} pods have no place`);
+    this.pods = this.pods.map((pod) => {
+      const node = where.get(`${pod.metadata.namespace ?? 'default'}/${pod.metadata.name}`);
+      return node === undefined ? pod : { ...pod, spec: { ...pod.spec, nodeName: node }, status: { phase: 'Running' } };
+    });
+  }
+
+  asPending(): Problem {
+    return { ...this.#base, pods: this.pods.map(unbound) };
+  }
+
+  problem(): Problem {
+    const nodes = this.nodes.map((machine) => nodeOf(machine, this.#types.get(machine.type)!));
+    return {
+      ...this.#base,
+      now: new Date(start).toISOString(),
+      nodes,
+      nodeClaims: nodes.map(claimOf),
+      pods: this.pods,
+    };
+  }
+}
+
+const typeMaps = new WeakMap<Problem, Map<string, Problem['instanceTypes'][string][number]>>();
+
+function baseProblem(pods: number, seed: number): Problem {
+  const problem = awsPacking(pods, seed);
+  const nodePools = problem.nodePools.map(
+    (pool): NodePool =>
+      ({
+        ...pool,
+        spec: { ...pool.spec, disruption: { consolidateAfter: '0s', budgets: [{ nodes: '100%' }] } },
+      }) as NodePool,
+  );
+  // Spot nodes are left out: a lone one is replaced by spot only with much to choose from, which the bound does not know.
+  const onDemand = Object.fromEntries(
+    Object.entries(problem.instanceTypes).map(([pool, types]) => [
+      pool,
+      types.map((type) => ({
+        ...type,
+        offerings: type.offerings.filter(({ requirements }) =>
+          requirements.some(({ values }) => values?.[0] === 'on-demand'),
+        ),
+      })),
+    ]),
+  );
+  const base = { ...problem, nodePools, instanceTypes: onDemand };
+  typeMaps.set(
+    base,
+    new Map(Object.values(base.instanceTypes).flatMap((types) => types.map((type) => [type.name, type]))),
+  );
+  return base;
+}
+
+/** About so many nodes, made for four times the pods they have now. */
+function scaledDown(nodes: number, seed = 1): Cluster {
+  const random = new SeededRandom(seed);
+  const base = baseProblem(Math.round(nodes * 12), seed);
+  // Machines of up to 16 CPUs only, so that there are as many as asked for.
+  const small = Object.fromEntries(
+    Object.entries(base.instanceTypes).map(([pool, types]) => [
+      pool,
+      types.filter(({ capacity }) => Number.parseFloat(String(capacity['cpu'])) <= 16),
+    ]),
+  );
+  const limited = { ...base, instanceTypes: small };
+  typeMaps.set(limited, typeMaps.get(base)!);
+  const cluster = new Cluster(limited, [...limited.pods]);
+  cluster.place();
+  cluster.pods = cluster.pods.filter(() => random.int(4) === 0);
+  return cluster;
+}
+
+/** Nodes of one type with so many pods each, of which a tenth is gone. */
+function uniform(nodes: number, podsPerNode: number): Cluster {
+  const random = new SeededRandom(2);
+  const base = baseProblem(nodes * podsPerNode, 3);
+  const cluster = new Cluster(base, []);
+  const zones = ['us-east-1a', 'us-east-1b', 'us-east-1c', 'us-east-1d'];
+  for (let i = 0; i < nodes; i++) {
+    const name = cluster.add('m5.2xlarge', zones[i % zones.length]!, 'on-demand');
+    for (let p = 0; p < podsPerNode; p++) {
+      if (random.int(10) === 0) continue;
+      const index = i * podsPerNode + p;
+      const requests = { cpu: `${500 + 50 * random.int(5)}m`, memory: `${1 + random.int(3)}Gi` };
+      cluster.pods.push({
+        metadata: {
+          name: `pod-${index}`,
+          namespace: 'default',
+          uid: `uid-${index}`,
+          labels: { app: `app-${index % 50}` },
+        },
+        spec: { nodeName: name, containers: [{ name: 'main', resources: { requests } }] },
+        status: { phase: 'Running' },
+      });
+    }
+  }
+  return cluster;
+}
+
+function unbound(pod: Pod): Pod {
+  const { nodeName: _, ...spec } = pod.spec;
+  return { ...pod, spec, status: { phase: 'Pending' } };
+}
+
+function nodeOf(machine: Machine, type: Problem['instanceTypes'][string][number]): Node {
+  const own: Record<string, string> = {};
+  for (const { key, values } of type.requirements) if (values?.length === 1) own[key] = values[0]!;
+  return {
+    metadata: {
+      name: machine.name,
+      labels: {
+        ...own,
+        [labels.nodePool]: 'aws',
+        [labels.instanceType]: machine.type,
+        [labels.zone]: machine.zone,
+        [labels.capacityType]: machine.capacityType,
+        [labels.registered]: 'true',
+        [labels.initialized]: 'true',
+        [labels.hostname]: machine.name,
+      },
+    },
+    spec: { providerID: `aws:///${machine.name}` },
+    status: {
+      capacity: type.capacity,
+      allocatable: type.capacity,
+      conditions: [{ type: 'Ready', status: 'True' }],
+    },
+  };
+}
+
+function claimOf(node: Node): NodeClaim {
+  const conditions = ['Launched', 'Registered', 'Initialized', 'Consolidatable'].map((type) => ({
+    type,
+    status: 'True',
+  }));
+  return {
+    metadata: { name: node.metadata.name!, labels: node.metadata.labels! },
+    spec: { requirements: [] },
+    status: { nodeName: node.metadata.name!, providerID: node.spec!.providerID!, conditions },
+  };
+}

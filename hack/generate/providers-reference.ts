@@ -7,12 +7,14 @@ import {
   methods,
   runConformance,
 } from '../../src/cloud/conformance/index.ts';
+import { ClusterApiHarness } from '../../src/providers/cluster-api/testing/harness.ts';
 import { KwokHarness } from '../../src/providers/kwok/testing/harness.ts';
 import type { Generator } from './generator.ts';
 
 /** Every provider of ours, with the harness its tests use. */
 const providers: Readonly<Record<string, HarnessFactory>> = {
   kwok: () => KwokHarness.start(),
+  'cluster-api': () => ClusterApiHarness.start(),
 };
 
 const marks = { passed: 'yes', failed: '**no**', 'not applicable': 'n/a' } as const;

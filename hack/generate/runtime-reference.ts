@@ -6,6 +6,7 @@ import { dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { compareStrings } from '../../src/base/order.ts';
 import { programSettings } from '../../src/cli/program-settings.ts';
+import { clusterApiSettings } from '../../src/providers/cluster-api/settings.ts';
 import { kwokSettings } from '../../src/providers/kwok/settings.ts';
 import type { MetricDeclaration } from '../../src/runtime/metrics.ts';
 import { coreSettings, renderSettingsReference, type SettingsGroup } from '../../src/runtime/settings.ts';
@@ -158,11 +159,13 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
 
 /** The whole table, in parts: what no other part has is about clusters and clouds. */
 function settingsGroups(): SettingsGroup[] {
-  const others = Object.entries(programSettings).filter(([key]) => !(key in coreSettings) && !(key in kwokSettings));
+  const known = { ...coreSettings, ...kwokSettings, ...clusterApiSettings };
+  const others = Object.entries(programSettings).filter(([key]) => !(key in known));
   return [
     { title: 'Core', table: coreSettings },
     { title: 'Clusters and clouds', table: Object.fromEntries(others) },
     { title: 'KWOK', table: kwokSettings },
+    { title: 'Cluster API', table: clusterApiSettings },
   ];
 }
 

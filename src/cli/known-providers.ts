@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The clouds this program knows, each with the way to load it. A new cloud is one more entry, and a file in the chart.
 import { readFileSync } from 'node:fs';
+import { clusterApiNodeClassKind } from '../api/cluster-api-node-class.ts';
 import { kwokNodeClassKind } from '../api/kwok-node-class.ts';
 import type { Clock } from '../base/clock.ts';
 import { KarpenterError, messageOf } from '../base/errors.ts';
 import type { CloudProvider } from '../cloud/provider.ts';
 import type { KubeObject, ResourceType } from '../kube/object.ts';
+import type { ClusterApiSettings } from '../providers/cluster-api/settings.ts';
 import type { Clusters } from '../runtime/clusters.ts';
 import type { Logger } from '../runtime/logging.ts';
 import type { Runnable } from '../runtime/manager.ts';
@@ -14,7 +16,10 @@ import type { ProgramSettings } from './program-settings.ts';
 import type { Sharing } from './shared-settings.ts';
 
 /** The settings that matter for loading clouds. */
-export type ProviderSettings = Pick<ProgramSettings, 'providers' | 'clusterName' | 'instanceTypesFilePath'>;
+export type ProviderSettings = Pick<
+  ProgramSettings,
+  'providers' | 'clusterName' | 'instanceTypesFilePath' | 'kubeClientQps' | 'kubeClientBurst' | keyof ClusterApiSettings
+>;
 
 export interface ProviderParts {
   readonly clusters: Clusters;
@@ -65,8 +70,16 @@ const kwok: KnownProvider = {
   },
 };
 
+const clusterApi: KnownProvider = {
+  name: 'cluster-api',
+  nodeClass: clusterApiNodeClassKind as ResourceType<KubeObject>,
+  // Without settings the management cluster is the one that Karpenter's own objects are in.
+  unconfigured: () => undefined,
+  load: async (parts) => (await import('./cluster-api.ts')).loadClusterApi(parts),
+};
+
 /** In the order in which they are named to users. */
-export const knownProviders: readonly KnownProvider[] = [kwok];
+export const knownProviders: readonly KnownProvider[] = [kwok, clusterApi];
 
 async function instanceTypesOf({ settings, log }: ProviderParts) {
   const path = settings.instanceTypesFilePath;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // All settings of the controller in one table: the core's, the providers', and where the clusters are.
+import { clusterApiSettings } from '../providers/cluster-api/settings.ts';
 import { kwokSettings } from '../providers/kwok/settings.ts';
 import { list, text } from '../runtime/setting-types.ts';
 import { coreSettings, type SettingsOf } from '../runtime/settings.ts';
@@ -33,6 +34,7 @@ export const programSettings = {
   // Read by the cloud they are for; their names are not known to the compiler.
   ...(settingsForOne(sharedSettings, knownProviders) as object),
   ...kwokSettings,
+  ...clusterApiSettings,
 };
 
 export type ProgramSettings = SettingsOf<typeof programSettings>;

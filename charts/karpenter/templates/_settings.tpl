@@ -103,6 +103,30 @@
 {{- include "karpenter.first" (list .Values.settings.instanceTypesFilePath) }}
 {{- end }}
 
+{{- define "karpenter.setting.CLUSTER_API_KUBECONFIG" -}}
+{{- include "karpenter.first" (list .Values.settings.clusterApi.kubeconfig) }}
+{{- end }}
+
+{{- define "karpenter.setting.CLUSTER_API_URL" -}}
+{{- include "karpenter.first" (list .Values.settings.clusterApi.url) }}
+{{- end }}
+
+{{- define "karpenter.setting.CLUSTER_API_TOKEN_FILE" -}}
+{{- include "karpenter.first" (list .Values.settings.clusterApi.tokenFile) }}
+{{- end }}
+
+{{- define "karpenter.setting.CLUSTER_API_CERTIFICATE_AUTHORITY_DATA" -}}
+{{- include "karpenter.first" (list .Values.settings.clusterApi.certificateAuthorityData) }}
+{{- end }}
+
+{{- define "karpenter.setting.CLUSTER_API_SKIP_TLS_VERIFY" -}}
+{{- include "karpenter.first" (list .Values.settings.clusterApi.skipTlsVerify) }}
+{{- end }}
+
+{{- define "karpenter.setting.CLUSTER_API_NAMESPACE" -}}
+{{- include "karpenter.first" (list .Values.settings.clusterApi.namespace) }}
+{{- end }}
+
 {{/* A variable per setting that has a value; an empty one is left to the program. */}}
 {{- define "karpenter.env" -}}
 {{- with include "karpenter.setting.METRICS_PORT" . }}
@@ -199,6 +223,30 @@
 {{- end }}
 {{- with include "karpenter.setting.INSTANCE_TYPES_FILE_PATH" . }}
 - name: INSTANCE_TYPES_FILE_PATH
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.CLUSTER_API_KUBECONFIG" . }}
+- name: CLUSTER_API_KUBECONFIG
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.CLUSTER_API_URL" . }}
+- name: CLUSTER_API_URL
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.CLUSTER_API_TOKEN_FILE" . }}
+- name: CLUSTER_API_TOKEN_FILE
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.CLUSTER_API_CERTIFICATE_AUTHORITY_DATA" . }}
+- name: CLUSTER_API_CERTIFICATE_AUTHORITY_DATA
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.CLUSTER_API_SKIP_TLS_VERIFY" . }}
+- name: CLUSTER_API_SKIP_TLS_VERIFY
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.CLUSTER_API_NAMESPACE" . }}
+- name: CLUSTER_API_NAMESPACE
   value: {{ . | quote }}
 {{- end }}
 {{- end }}

@@ -89,11 +89,17 @@ export class Hub {
   version = 0;
   #view: HubView | undefined;
   #identity: string | undefined;
+  #isEmpty = false;
   #problem: string | undefined = 'it has not been asked yet';
 
   constructor(options: HubOptions) {
     this.#options = options;
     this.cluster = options.cluster;
+  }
+
+  /** Whether it was asked and has none of the kinds: then it has no Machines either. */
+  get isEmpty(): boolean {
+    return this.#isEmpty;
   }
 
   /** Why it cannot be used; undefined when it can. */
@@ -279,6 +285,7 @@ export class Hub {
     try {
       this.#identity ??= await this.#readIdentity(signal);
       const served = await this.#discover(capiGroup, signal);
+      this.#isEmpty = served.length === 0;
       const version = readableVersions.find((candidate) => served.includes(candidate));
       if (version === undefined) {
         const what = served.length === 0 ? 'no version' : `only ${served.join(', ')}`;
@@ -326,7 +333,7 @@ export class Hub {
 
   #setProblem(problem: string | undefined): void {
     if (problem === this.#problem) return;
-    if (problem !== undefined) this.#options.log.error('the management cluster cannot be used', { error: problem });
+    if (problem !== undefined) this.#options.log.warn('the management cluster cannot be used', { error: problem });
     this.#problem = problem;
     this.#changed();
   }

@@ -130,6 +130,7 @@ export class ClusterApiProvider implements CloudProvider {
 
   async list(signal: AbortSignal): Promise<readonly Instance[]> {
     const { hub } = this.#options;
+    if (hub.isEmpty) return [];
     await hub.ready(signal);
     const members = await this.members.all(signal);
     const ours = hub.view.machines

@@ -104,11 +104,15 @@
 {{- end }}
 
 {{- define "karpenter.setting.CLUSTER_API_KUBECONFIG" -}}
-{{- include "karpenter.first" (list .Values.settings.clusterApi.kubeconfig) }}
+{{- include "karpenter.first" (list .Values.env.clusterAPIKubeconfig .Values.settings.clusterApi.kubeconfig) }}
 {{- end }}
 
 {{- define "karpenter.setting.CLUSTER_API_URL" -}}
-{{- include "karpenter.first" (list .Values.settings.clusterApi.url) }}
+{{- include "karpenter.first" (list .Values.env.clusterAPIURL .Values.settings.clusterApi.url) }}
+{{- end }}
+
+{{- define "karpenter.setting.CLUSTER_API_TOKEN" -}}
+{{- include "karpenter.first" (list .Values.env.clusterAPIToken .Values.settings.clusterApi.token) }}
 {{- end }}
 
 {{- define "karpenter.setting.CLUSTER_API_TOKEN_FILE" -}}
@@ -116,11 +120,11 @@
 {{- end }}
 
 {{- define "karpenter.setting.CLUSTER_API_CERTIFICATE_AUTHORITY_DATA" -}}
-{{- include "karpenter.first" (list .Values.settings.clusterApi.certificateAuthorityData) }}
+{{- include "karpenter.first" (list .Values.env.clusterAPICertificateAuthorityData .Values.settings.clusterApi.certificateAuthorityData) }}
 {{- end }}
 
 {{- define "karpenter.setting.CLUSTER_API_SKIP_TLS_VERIFY" -}}
-{{- include "karpenter.first" (list .Values.settings.clusterApi.skipTlsVerify) }}
+{{- include "karpenter.first" (list .Values.env.clusterAPISkipTLSVerify .Values.settings.clusterApi.skipTlsVerify) }}
 {{- end }}
 
 {{- define "karpenter.setting.CLUSTER_API_NAMESPACE" -}}
@@ -231,6 +235,10 @@
 {{- end }}
 {{- with include "karpenter.setting.CLUSTER_API_URL" . }}
 - name: CLUSTER_API_URL
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.CLUSTER_API_TOKEN" . }}
+- name: CLUSTER_API_TOKEN
   value: {{ . | quote }}
 {{- end }}
 {{- with include "karpenter.setting.CLUSTER_API_TOKEN_FILE" . }}

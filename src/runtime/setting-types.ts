@@ -22,6 +22,8 @@ export interface Setting<V = unknown> {
   readonly help: string;
   /** The chart's values that give it, ours first; the others are names that other charts have. None: not in the chart. */
   readonly chart?: readonly [string, ...string[]];
+  /** A credential: the chart keeps it in a Secret, not in the pod. */
+  readonly secret?: boolean;
   /** For the reference: `int`, `bool`, `duration`, … */
   readonly type: string;
   /** A JSON schema of the value, for the chart's values.schema.json. */
@@ -42,6 +44,7 @@ interface Common<V> {
   readonly flag?: string;
   readonly env: string;
   readonly chart?: readonly [string, ...string[]];
+  readonly secret?: boolean;
   readonly default: V;
   readonly help: string;
   readonly adjust?: (value: V) => V;

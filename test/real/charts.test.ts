@@ -30,7 +30,8 @@ describe('charts/karpenter', () => {
     'gives the controller settings that it takes without a word: %s',
     async ([name]) => {
       const values = name === 'default' ? [] : ['--values', valuesFile(name)];
-      const { stdout } = await template('karpenter', ...values);
+      const { code, stdout, stderr } = await template('karpenter', ...values);
+      expect(code, stderr).toBe(0);
       const deployment = objectsIn(stdout).find(({ kind }) => kind === 'Deployment') as unknown as {
         spec: { template: { spec: { containers: [Container & { args: string[] }] } } };
       };

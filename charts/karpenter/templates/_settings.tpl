@@ -239,7 +239,10 @@
 {{- end }}
 {{- with include "karpenter.setting.CLUSTER_API_TOKEN" . }}
 - name: CLUSTER_API_TOKEN
-  value: {{ . | quote }}
+  valueFrom:
+    secretKeyRef:
+      name: {{ include "karpenter.fullname" $ }}-settings
+      key: CLUSTER_API_TOKEN
 {{- end }}
 {{- with include "karpenter.setting.CLUSTER_API_TOKEN_FILE" . }}
 - name: CLUSTER_API_TOKEN_FILE
@@ -256,5 +259,12 @@
 {{- with include "karpenter.setting.CLUSTER_API_NAMESPACE" . }}
 - name: CLUSTER_API_NAMESPACE
   value: {{ . | quote }}
+{{- end }}
+{{- end }}
+
+{{/* The credentials among them, for the Secret that holds them. */}}
+{{- define "karpenter.credentials" -}}
+{{- with include "karpenter.setting.CLUSTER_API_TOKEN" . }}
+CLUSTER_API_TOKEN: {{ . | quote }}
 {{- end }}
 {{- end }}

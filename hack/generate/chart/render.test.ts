@@ -44,6 +44,14 @@ test("another chart's name wins over ours: whoever gives it means it", () => {
   expect(template).toContain('(list .Values.env.word .Values.settings.word)');
 });
 
+test('a credential goes into the Secret, and the container is told where', () => {
+  const setting = text({ env: 'TOKEN', default: '', help: 'A token.', chart: ['token'], secret: true });
+  const template = renderSettingsTemplate([{ setting, names: ['token'] }]);
+  expect(template).toContain('- name: TOKEN\n  valueFrom:\n    secretKeyRef:\n');
+  expect(template).toContain('TOKEN: {{ . | quote }}');
+  expect(template).not.toContain('value: {{');
+});
+
 test('a CRD becomes a template with annotations, and one that looks like a template is refused', () => {
   const crd = (description: string): string =>
     `# Generated.\n---\nkind: CustomResourceDefinition\nmetadata:\n  name: things.example.com\nspec:\n  description: ${description}\n`;

@@ -67,16 +67,20 @@ export function renderValuesSchema(values: readonly ChartValue[]): string {
 export function renderSettingsTemplate(settings: readonly ChartSetting[]): string {
   const texts = settings.map(({ setting, names }) => {
     // The other charts' names first: whoever gives one means it.
-    const given = [...names.slice(1), names[0]].map((name) => `.Values.${name}`);
+    const values = [...names.slice(1), names[0]].map((name) => `.Values.${name}`);
     const body = isGates(setting)
       ? gatesText(setting, names[0])
-      : `{{- include "karpenter.first" (list ${given.join(' ')}) }}`;
+      : `{{- include "karpenter.first" (list ${values.join(' ')}) }}`;
     return `{{- define "karpenter.setting.${setting.env}" -}}\n${body}\n{{- end }}\n`;
   });
-  const variables = settings.map(
-    ({ setting: { env } }) =>
-      `{{- with include "karpenter.setting.${env}" . }}\n- name: ${env}\n  value: {{ . | quote }}\n{{- end }}`,
-  );
+  const given = ({ setting: { env } }: ChartSetting, body: string): string =>
+    `{{- with include "karpenter.setting.${env}" . }}\n${body}\n{{- end }}`;
+  const secrets = settings.filter(({ setting }) => setting.secret);
+  const variables = settings.map((each) => {
+    const { env, secret } = each.setting;
+    const source = `  valueFrom:\n    secretKeyRef:\n      name: {{ include "karpenter.fullname" $ }}-settings\n      key: ${env}`;
+    return given(each, `- name: ${env}\n${secret ? source : '  value: {{ . | quote }}'}`);
+  });
   return [
     `{{/* ${generated} */}}`,
     '',
@@ -84,6 +88,11 @@ export function renderSettingsTemplate(settings: readonly ChartSetting[]): strin
     '{{/* A variable per setting that has a value; an empty one is left to the program. */}}',
     '{{- define "karpenter.env" -}}',
     ...variables,
+    '{{- end }}',
+    '',
+    '{{/* The credentials among them, for the Secret that holds them. */}}',
+    '{{- define "karpenter.credentials" -}}',
+    ...secrets.map((each) => given(each, `${each.setting.env}: {{ . | quote }}`)),
     '{{- end }}',
     '',
   ].join('\n');

@@ -180,6 +180,10 @@ export function isGates({ schema }: Setting): boolean {
   return schema['type'] === 'object';
 }
 
+function isDocument({ schema }: Setting): boolean {
+  return Array.isArray(schema['type']);
+}
+
 function settingValues({ setting, names: [own, ...others] }: ChartSetting): ChartValue[] {
   const schema = chartSchema(setting);
   return [
@@ -194,6 +198,8 @@ function chartSchema(setting: Setting): JsonSchema {
     const gates = Object.entries(schema['properties'] as JsonSchema);
     return { ...schema, properties: Object.fromEntries(gates.map(([gate, of]) => [gateName(gate), of])) };
   }
+  // Empty or a map: helm warns about a default that is neither the one nor the other.
+  if (isDocument(setting)) return optional(schema);
   // Any free port is no port that a Service can name.
   return schema['minimum'] === 0 && schema['maximum'] === 65535 ? { ...schema, minimum: 1 } : schema;
 }
@@ -204,6 +210,7 @@ function chartDefault(setting: Setting): unknown {
   if (isGates(setting)) {
     return Object.fromEntries(Object.entries(initial as Record<string, boolean>).map(([g, on]) => [gateName(g), on]));
   }
+  if (isDocument(setting)) return null;
   const isPlain = ['array', 'boolean', 'integer', 'number'].includes(String(setting.schema['type']));
   return isPlain ? initial : setting.format(initial);
 }

@@ -23,6 +23,7 @@ export const clusterApiSettings = {
     flag: 'cluster-api-token',
     env: 'CLUSTER_API_TOKEN',
     chart: ['settings.clusterApi.token', 'env.clusterAPIToken'],
+    secret: true,
     default: '',
     help: 'Bearer token for cluster-api-url. Better give a file: cluster-api-token-file.',
   }),

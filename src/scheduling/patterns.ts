@@ -27,23 +27,29 @@ const maxRounds = 16;
 const maxColumns = 300;
 const tolerance = 1e-7;
 /** What part of its price a new pattern must save to be looked into. */
-const worthwhile = 3e-3;
+const worthwhile = 5e-3;
 const maxNear = 8;
+/** The machine of a pattern that is no machine. */
+const nothing = -1;
 /** The part of its price that a first way to fill a machine must be worth for a second one to be tried. */
 const nearly = 0.9;
 
 /** What to buy for these pods, largest part first; pods that no machine holds, or that rounding leaves over, are left out. */
 export function planPurchases(machines: Machines, wanted: readonly Wanted[]): Purchase[] {
   const purchases: Purchase[] = [];
-  const usable = undominated(machines);
+  const usable = undominated(machines, wanted);
   const left = Int32Array.from(wanted, ({ count }) => count);
+  const known: Pattern[] = [];
   for (let round = 0; round < maxRounds && left.some((count) => count > 0); round++) {
-    const { patterns, amounts } = new Program(machines, usable, wanted, left).solve();
+    const { patterns, amounts } = new Program(machines, usable, wanted, left, known).solve();
+    // What the first program leaves over is little: there the nearest whole number does.
+    const rounding = round === 0 ? tolerance : 0.5;
     let bought = false;
     let largest = -1;
     for (let i = 0; i < patterns.length; i++) {
+      if (patterns[i]!.machine === nothing) continue;
       if (largest < 0 || amounts[i]! > amounts[largest]!) largest = i;
-      const times = Math.floor(amounts[i]! + tolerance);
+      const times = Math.floor(amounts[i]! + rounding);
       bought = buy(purchases, patterns[i]!, times, left) || bought;
     }
     if (!bought && (largest < 0 || !buy(purchases, patterns[largest]!, 1, left))) break;
@@ -63,15 +69,25 @@ function buy(purchases: Purchase[], pattern: Pattern, times: number, left: Int32
   return true;
 }
 
-/** Machines that no cheaper one exceeds in every resource. */
-function undominated({ width, units, prices }: Machines): number[] {
+/** Machines that no cheaper one exceeds in every resource, as far as anything is wanted of it. */
+function undominated({ width, units, prices }: Machines, wanted: readonly Wanted[]): number[] {
+  const most = new Float64Array(width);
+  for (const { request, count } of wanted) for (let r = 0; r < width; r++) most[r]! += request[r]! * count;
   const order = Array.from(prices.keys()).sort((a, b) => prices[a]! - prices[b]! || a - b);
   const kept: number[] = [];
   const covers = (a: number, b: number): boolean => {
-    for (let r = 0; r < width; r++) if (units[a * width + r]! < units[b * width + r]!) return false;
+    for (let r = 0; r < width; r++) {
+      const has = units[a * width + r]!;
+      if (has < units[b * width + r]! && has < most[r]!) return false;
+    }
     return true;
   };
-  for (const machine of order) if (!kept.some((other) => covers(other, machine))) kept.push(machine);
+  // The largest of those kept covers most of the others: it is asked first.
+  for (const machine of order) {
+    let covered = false;
+    for (let i = kept.length - 1; i >= 0 && !covered; i--) covered = covers(kept[i]!, machine);
+    if (!covered) kept.push(machine);
+  }
   return kept;
 }
 
@@ -87,10 +103,19 @@ class Program {
   readonly #filled: Int32Array;
   /** By shape and resource: the requests. */
   readonly #flat: Float64Array;
+  /** Patterns that were found so far, also by the programs before this one. */
+  readonly #known: Pattern[];
   #near: number[] = [];
 
-  constructor(machines: Machines, usable: readonly number[], wanted: readonly Wanted[], counts: Int32Array) {
+  constructor(
+    machines: Machines,
+    usable: readonly number[],
+    wanted: readonly Wanted[],
+    counts: Int32Array,
+    known: Pattern[],
+  ) {
     this.#machines = machines;
+    this.#known = known;
     this.#usable = usable;
     this.#requests = wanted.map(({ request }) => request);
     this.#counts = counts;
@@ -119,10 +144,10 @@ class Program {
     for (let column = 0; column < maxColumns; column++) {
       for (let j = 0; j < size; j++) {
         let sum = 0;
-        for (let i = 0; i < size; i++) sum += this.#machines.prices[basis[i]!.machine]! * inverse[i]![j]!;
-        worth[rows[j]!] = Math.max(0, sum);
+        for (let i = 0; i < size; i++) sum += this.#priceOf(basis[i]!) * inverse[i]![j]!;
+        worth[rows[j]!] = sum;
       }
-      const entering = this.#bestPattern(worth);
+      const entering = this.#surplus(worth) ?? this.#bestPattern(worth);
       if (!entering) break;
       let leaving = -1;
       for (let i = 0; i < size; i++) {
@@ -137,6 +162,21 @@ class Program {
       basis[leaving] = entering;
     }
     return { patterns: basis, amounts };
+  }
+
+  #priceOf({ machine }: Pattern): number {
+    return machine === nothing ? 0 : this.#machines.prices[machine]!;
+  }
+
+  /** Room for more of a shape than there are pods, when that much seems to be worth less than nothing. */
+  #surplus(worth: Float64Array): Pattern | undefined {
+    let least = -tolerance;
+    let shape = -1;
+    for (const row of this.#rows) if (worth[row]! < least) [shape, least] = [row, worth[row]!];
+    if (shape < 0) return undefined;
+    const counts = new Int32Array(worth.length);
+    counts[shape] = -1;
+    return { machine: nothing, counts };
   }
 
   /** The cheapest way to place pods of one shape alone. */
@@ -157,20 +197,49 @@ class Program {
 
   /** A pattern that saves much for its price; undefined when none saves anything. */
   #bestPattern(worth: Float64Array): Pattern | undefined {
+    const known = this.#bestKnown(worth);
+    if (known) return known;
     // Machines that were good a moment ago mostly still are: all are looked at only when those have nothing to offer.
-    const near = this.#bestOf(this.#near, worth);
-    if (near) return near;
-    const rates = new Map<number, number>();
-    const best = this.#bestOf(this.#usable, worth, rates);
-    this.#near = [...rates.keys()].sort((a, b) => rates.get(b)! - rates.get(a)! || a - b).slice(0, maxNear);
+    let best = this.#bestOf(this.#near, worth);
+    if (!best) {
+      const rates = new Map<number, number>();
+      best = this.#bestOf(this.#usable, worth, rates);
+      this.#near = [...rates.keys()].sort((a, b) => rates.get(b)! - rates.get(a)! || a - b).slice(0, maxNear);
+    }
+    if (best) this.#known.push(best);
+    return best;
+  }
+
+  /** The best of the patterns that were found before and that there are still pods enough for. */
+  #bestKnown(worth: Float64Array): Pattern | undefined {
+    let best: Pattern | undefined;
+    let bestRate = 1 + worthwhile;
+    for (const pattern of this.#known) {
+      let held = 0;
+      for (let s = 0; s < worth.length; s++) {
+        const count = pattern.counts[s]!;
+        if (count === 0) continue;
+        if (count > this.#counts[s]!) {
+          held = 0;
+          break;
+        }
+        held += count * worth[s]!;
+      }
+      const rate = held / this.#machines.prices[pattern.machine]!;
+      if (rate > bestRate) [best, bestRate] = [pattern, rate];
+    }
     return best;
   }
 
   #bestOf(machines: readonly number[], worth: Float64Array, rates?: Map<number, number>): Pattern | undefined {
     let best: Pattern | undefined;
     let bestRate = 1 + worthwhile;
+    const hopes = rates ? this.#hopes(worth) : undefined;
+    const { width, units, prices } = this.#machines;
     for (const machine of machines) {
-      const price = this.#machines.prices[machine]!;
+      const price = prices[machine]!;
+      // What two resources alone do not allow, nothing does.
+      if (hopes && !hopes.every((hope) => hope.of(units, machine * width) > bestRate * price)) continue;
       // A close look is for machines that are nearly worth it.
       for (let look = 0, rate = 1; look < 2 && rate > nearly; look++) {
         this.#filled.fill(0);
@@ -180,6 +249,15 @@ class Program {
       }
     }
     return best;
+  }
+
+  /** What machines could hold at most, by every two resources that some shape needs. */
+  #hopes(worth: Float64Array): Hope[] {
+    const { width } = this.#machines;
+    const hopes: Hope[] = [];
+    for (let a = 0; a < width; a++)
+      for (let b = a + 1; b < width; b++) hopes.push(new Hope(a, b, this.#rows, this.#flat, width, worth));
+    return hopes;
   }
 
   /**
@@ -244,6 +322,72 @@ class Program {
       if (request[r]! > 0) count = Math.min(count, Math.floor(this.#room[r]! / request[r]!));
     return count;
   }
+}
+
+/**
+ * The most that pods on a machine can be worth if only two resources count and pods can be cut: an upper bound. Each shape is a
+ * point, what a unit of worth needs of both; the hull of the points towards the origin is all that matters.
+ */
+class Hope {
+  readonly #a: number;
+  readonly #b: number;
+  /** Needs per unit of worth along the hull: `x` grows, `y` falls. */
+  readonly #x: number[] = [];
+  readonly #y: number[] = [];
+
+  constructor(
+    a: number,
+    b: number,
+    shapes: readonly number[],
+    requests: Float64Array,
+    width: number,
+    worth: Float64Array,
+  ) {
+    this.#a = a;
+    this.#b = b;
+    const points: [number, number][] = [];
+    for (const shape of shapes)
+      if (worth[shape]! > 0)
+        points.push([requests[shape * width + a]! / worth[shape]!, requests[shape * width + b]! / worth[shape]!]);
+    points.sort((p, q) => p[0] - q[0] || p[1] - q[1]);
+    for (const [x, y] of points) {
+      if (this.#y.length > 0 && y >= this.#y.at(-1)!) continue;
+      while (this.#x.length > 1 && this.#isAbove(x, y)) {
+        this.#x.pop();
+        this.#y.pop();
+      }
+      this.#x.push(x);
+      this.#y.push(y);
+    }
+  }
+
+  /** Whether the last corner lies on or above the line from the one before it to a new one. */
+  #isAbove(x: number, y: number): boolean {
+    const [x1, y1] = [this.#x.at(-2)!, this.#y.at(-2)!];
+    const [x2, y2] = [this.#x.at(-1)!, this.#y.at(-1)!];
+    return (y2 - y1) * (x - x1) >= (y - y1) * (x2 - x1);
+  }
+
+  of(units: Float64Array, at: number): number {
+    const [hasA, hasB] = [units[at + this.#a]!, units[at + this.#b]!];
+    const [xs, ys] = [this.#x, this.#y];
+    const last = xs.length - 1;
+    if (last < 0) return 0;
+    // Up to the first corner only the second resource is scarce, from the last one on only the first is.
+    let most = Math.min(limit(hasB, ys[last]!), limit(hasA, xs[0]!));
+    for (let i = 0; i < last; i++) {
+      // On the edge: p·x + q·y = 1, so no unit of worth costs less than p of the one and q of the other.
+      const det = xs[i]! * ys[i + 1]! - xs[i + 1]! * ys[i]!;
+      const p = (ys[i + 1]! - ys[i]!) / det;
+      const q = (xs[i]! - xs[i + 1]!) / det;
+      if (p >= 0 && q >= 0) most = Math.min(most, p * hasA + q * hasB);
+    }
+    return most;
+  }
+}
+
+function limit(has: number, need: number): number {
+  return need > 0 ? has / need : Number.POSITIVE_INFINITY;
 }
 
 /** One pivot of the inverse of the basis and of the amounts. */

@@ -8,7 +8,7 @@ import type { Ties } from './domains.ts';
 import { Finalizer } from './finalize.ts';
 import { type Joins, type Packed, Packer } from './pack.ts';
 import type { SolveOptions } from './problem.ts';
-import { Thrift } from './thrift.ts';
+import { Thrift, ThriftMemo } from './thrift.ts';
 import { remember, type World } from './world.ts';
 
 export interface Plan {
@@ -65,6 +65,7 @@ class Search {
   readonly #options: SolveOptions;
   readonly #restore: () => void;
   readonly #start: number;
+  readonly #memo = new ThriftMemo();
   /** What one more way costs. */
   readonly #cost: number;
   #best: Plan;
@@ -85,13 +86,18 @@ class Search {
     this.#cost = world.batch.pods.length * world.templates.reduce((n, { catalog }) => n + catalog.typeOf.length, 1);
   }
 
+  #packer(options: SolveOptions, { tolerance, order, ties, joins }: Way): Packer {
+    const thrift = tolerance === undefined ? undefined : new Thrift(tolerance, this.#memo);
+    return new Packer(this.#world, options, thrift, order, ties, joins);
+  }
+
   /** Packs in another way, unless time or work is used up; undefined then. */
   attempt(way: Way, always = false): Plan | undefined {
     const time = remaining(this.#options, this.#start, this.#attempts);
     if (!time || (!always && this.#work + this.#cost > maxWork)) return undefined;
     this.#work += this.#cost;
     this.#restore();
-    const next = plan(this.#world, packerOf(this.#world, time, way).run(), way);
+    const next = plan(this.#world, this.#packer(time, way).run(), way);
     this.#last = next;
     this.#attempts += next.packed.attempts;
     if (isBetter(next, this.#best)) this.#best = next;
@@ -176,7 +182,7 @@ class Search {
     // The reasons of pods without a place are read off the counts, so the chosen packing must have made them.
     if (this.#best !== this.#last && this.#best.packed.failed.length > 0) {
       this.#restore();
-      packerOf(this.#world, this.#options, this.#best.way).run();
+      this.#packer(this.#options, this.#best.way).run();
     }
     return this.#best;
   }
@@ -223,10 +229,6 @@ function dearFirst(world: World, packer: Packer): Int32Array {
   const place = new Int32Array(prices.length);
   for (let i = 0; i < place.length; i++) place[batch.order[i]!] = i;
   return batch.order.toSorted((a, b) => prices[b]! - prices[a]! || place[a]! - place[b]!);
-}
-
-function packerOf(world: World, options: SolveOptions, { tolerance, order, ties, joins }: Way): Packer {
-  return new Packer(world, options, tolerance === undefined ? undefined : new Thrift(tolerance), order, ties, joins);
 }
 
 function plan(world: World, packed: Packed, way: Way): Plan {

@@ -52,13 +52,23 @@ interface Planned {
 /** How far above the best rate a machine may be at first sight to be looked at closely. */
 const promising = 2.5;
 
+/** What thrifty packings of one world have worked out: it serves the next ones as well. */
+export class ThriftMemo {
+  /** By market and what is left to place. */
+  readonly purchases = new Map<View, Map<string, readonly Purchase[]>>();
+  /** By market and what its pods need. */
+  readonly worth = new Map<View, { readonly demand: Float64Array; readonly worth: Float64Array }>();
+}
+
 export class Thrift {
   readonly #markets = new Map<View, Market>();
   /** How many times its best rate a pod may pay. */
   readonly #tolerance: number;
+  readonly #memo: ThriftMemo;
 
-  constructor(tolerance = 1.1) {
+  constructor(tolerance = 1.1, memo = new ThriftMemo()) {
     this.#tolerance = tolerance;
+    this.#memo = memo;
   }
 
   /** Says that a pod will look for a place among these machines. */
@@ -165,16 +175,31 @@ export class Thrift {
     const shapes = this.#sorted(market).filter(({ left }) => left > 0);
     if (shapes.length > maxShapes) return [];
     const { rows, prices } = market.catalog.byPrice(market.view);
-    const purchases: Purchase[] = planPurchases(
-      machinesOf(market),
-      shapes.map(({ request, left }) => ({ request, count: left })),
-    );
+    const purchases = this.#purchases(market, shapes);
     return purchases.map(({ machine, counts, times }) => ({
       row: rows[machine]!,
       price: prices[machine]!,
       contents: new Map(shapes.flatMap((shape, i) => (counts[i]! > 0 ? [[shape, counts[i]!] as const] : []))),
       times,
     }));
+  }
+
+  #purchases(market: Market, shapes: readonly Waiting[]): readonly Purchase[] {
+    let known = this.#memo.purchases.get(market.view);
+    if (!known) {
+      known = new Map();
+      this.#memo.purchases.set(market.view, known);
+    }
+    const text = shapes.map(({ shape, left }) => `${shape}:${left}`).join();
+    let purchases = known.get(text);
+    if (!purchases) {
+      purchases = planPurchases(
+        machinesOf(market),
+        shapes.map(({ request, left }) => ({ request, count: left })),
+      );
+      known.set(text, purchases);
+    }
+    return purchases;
   }
 
   /** The most valuable shape that fits what room a node has left; undefined when nothing fits. */
@@ -220,7 +245,10 @@ export class Thrift {
 
   #worth(market: Market): Float64Array {
     if (!market.worth) {
-      market.worth = resourcePrices(machinesOf(market), market.demand);
+      const known = this.#memo.worth.get(market.view);
+      const same = known?.demand.every((amount, r) => amount === market.demand[r]);
+      market.worth = same ? known!.worth : resourcePrices(machinesOf(market), market.demand);
+      if (!same) this.#memo.worth.set(market.view, { demand: market.demand.slice(), worth: market.worth });
     }
     return market.worth;
   }

@@ -14,6 +14,7 @@ import { type Logger, silentLogger } from '../runtime/logging.ts';
 import type { ReadonlyAmounts } from './amounts.ts';
 import { ConsolidationStamp } from './consolidation-stamp.ts';
 import { CreatedClaims } from './created-claims.ts';
+import { type LaunchHold, LaunchingClaims } from './launching-claims.ts';
 import { NodePods } from './node-pods.ts';
 import { PodBookkeeping } from './pod-bookkeeping.ts';
 import { isOwnedByDaemonSet, isProvisionable } from './pod-predicates.ts';
@@ -55,7 +56,7 @@ export class ClusterState {
   readonly #keyByNode = new Map<string, string>();
   /** '' until the claim is launched. */
   readonly #keyByClaim = new Map<string, string>();
-  readonly #unlaunched = new Set<string>();
+  readonly #launching = new LaunchingClaims();
   readonly #podsByNode = new Map<string, NodePods>();
   /** The node each pod is on, by the pod's id. */
   readonly #bindings = new Map<string, string>();
@@ -112,7 +113,7 @@ export class ClusterState {
 
   /** Whether decisions may be based on it: every collection was read, and every NodeClaim has its machine. */
   isSynced(): boolean {
-    return this.#unlaunched.size === 0 && this.hasRead;
+    return this.#launching.names.size === 0 && this.hasRead;
   }
 
   /** For how long it has not been synced, as far as anybody asked; 0 when it is. */
@@ -134,7 +135,12 @@ export class ClusterState {
 
   /** Names of NodeClaims that have no machine yet. */
   get unlaunchedClaims(): ReadonlySet<string> {
-    return this.#unlaunched;
+    return this.#launching.names;
+  }
+
+  /** What NodeClaims without a machine keep from being planned; undefined when there are none. */
+  launchHold(): LaunchHold | undefined {
+    return this.#launching.hold();
   }
 
   /** Every machine, those on their way included, in the order they came. */
@@ -256,14 +262,16 @@ export class ClusterState {
   }
 
   /**
-   * Takes in a NodeClaim that was just written, before its watch event comes: the next pass must know about it. One that
-   * vanishes without an event is dropped again.
+   * Takes in a NodeClaim that was just written for some pods (`namespace/name`), before its watch event comes: the next
+   * pass must know about it. One that vanishes without an event is dropped again.
    */
-  trackCreated(claim: NodeClaim): void {
+  trackCreated(claim: NodeClaim, pods: Iterable<string> = []): void {
     const name = claim.metadata.name ?? '';
-    if (this.sources.nodeClaims.get(name)) return;
-    this.#putClaim(claim);
-    this.#created.track(name);
+    if (!this.sources.nodeClaims.get(name)) {
+      this.#putClaim(claim);
+      this.#created.track(name);
+    }
+    this.#launching.plan(name, pods);
   }
 
   /** Ends what goes on in the background. */
@@ -295,14 +303,15 @@ export class ClusterState {
   }
 
   #putClaim(claim: NodeClaim): void {
-    if (!this.#registry.ofNodeClaim(claim)) return;
+    const cloud = this.#registry.ofNodeClaim(claim);
+    if (!cloud) return;
     const name = claim.metadata.name ?? '';
     const key = claim.status?.providerID ?? '';
     const before = this.#keyByClaim.get(name);
     if (before !== undefined && before !== key) this.#removeClaim(name);
     this.#keyByClaim.set(name, key);
     if (key === '') {
-      this.#unlaunched.add(name);
+      this.#launching.put(claim, cloud.name);
       return;
     }
     const { nodeName } = claim.status ?? {};
@@ -317,7 +326,7 @@ export class ClusterState {
     const key = this.#keyByClaim.get(name);
     if (key === undefined) return;
     this.#keyByClaim.delete(name);
-    this.#unlaunched.delete(name);
+    this.#launching.remove(name);
     const state = this.#nodes.get(key);
     if (state?.nodeClaim?.metadata.name !== name) return;
     const expected = state.nodeClaim.status?.nodeName ?? '';

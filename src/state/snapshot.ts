@@ -17,6 +17,8 @@ export interface SnapshotOptions {
   readonly now: number;
   /** The pods that wait; those of the state unless told. */
   readonly pending?: Iterable<Pod>;
+  /** Pods of machines that go away for which a place is on its way already: they are left out. */
+  readonly held?: (pod: Pod) => boolean;
   /** Machines by key of which the pass asks whether they could go. */
   readonly candidates?: Iterable<string>;
   /** Machines by key that take no pods of the candidates. */
@@ -51,7 +53,7 @@ export function snapshotProblem(state: ClusterState, options: SnapshotOptions): 
     labels: { ...labelsOfOrphans(state, options), ...catalog.labels },
     nodes,
     nodeClaims,
-    pods: [...(options.pending ?? state.pendingPods()), ...placedPods(state)],
+    pods: [...(options.pending ?? state.pendingPods()), ...placedPods(state, options.held)],
     podDisruptionBudgets: sources.podDisruptionBudgets.list(),
     daemonSets: sources.daemonSets.list(),
     namespaces: sources.namespaces.list(),
@@ -65,8 +67,12 @@ export function snapshotProblem(state: ClusterState, options: SnapshotOptions): 
 }
 
 /** Pods on nodes, and the daemons among those without one: the newest pod of a DaemonSet stands for all it will make. */
-function* placedPods(state: ClusterState): Generator<Pod, void, undefined> {
-  for (const pod of state.sources.pods.list()) if (pod.spec.nodeName && !isTerminal(pod)) yield pod;
+function* placedPods(state: ClusterState, held?: (pod: Pod) => boolean): Generator<Pod, void, undefined> {
+  for (const pod of state.sources.pods.list()) {
+    if (!pod.spec.nodeName || isTerminal(pod)) continue;
+    if (held?.(pod) && state.nodeByName(pod.spec.nodeName)?.markedForDeletion) continue;
+    yield pod;
+  }
   for (const pod of state.daemonSetPods().values()) if (!pod.spec.nodeName) yield pod;
 }
 

@@ -80,7 +80,7 @@ export class ClaimCreator {
     });
     const claim = await cluster.client.resource(nodeClaimKind as ResourceType<NodeClaim>).create(draft, { signal });
     // At once: the next pass must not buy the same machine again because the watch is late.
-    state.trackCreated(claim);
+    state.trackCreated(claim, plan.pods);
     metrics.counter(provisioningMetrics.nodeClaimsCreated).inc({
       reason,
       nodepool: plan.nodePool,

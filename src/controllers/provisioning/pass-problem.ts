@@ -4,11 +4,13 @@
 import { getCondition, readyCondition } from '../../api/conditions.ts';
 import type { NodePool } from '../../api/node-pool.ts';
 import type { CloudRegistry } from '../../cloud/registry.ts';
+import type { Pod } from '../../kube/kinds.ts';
 import type { Settings } from '../../runtime/settings.ts';
 import type { Problem } from '../../scheduling/problem.ts';
 import { VolumeIndex } from '../../scheduling/volumes.ts';
 import type { ClusterState } from '../../state/cluster-state.ts';
 import type { DefaultSpread } from '../../state/default-spread.ts';
+import type { LaunchHold } from '../../state/launching-claims.ts';
 import type { PoolCatalog } from '../../state/pool-catalog.ts';
 import { snapshotProblem } from '../../state/snapshot.ts';
 import { type ValidatedPods, validatePods } from './validate-pods.ts';
@@ -39,6 +41,8 @@ export interface PassOptions {
   readonly catalog: PoolCatalog;
   readonly settings: Pick<Settings, 'preferencePolicy' | 'minValuesPolicy'>;
   readonly defaultSpread?: DefaultSpread | undefined;
+  /** What NodeClaims without a machine keep from being planned. */
+  readonly hold?: LaunchHold | undefined;
   /** Milliseconds since 1970. */
   readonly now: number;
 }
@@ -50,18 +54,25 @@ export interface PassProblem {
 }
 
 /** The problem as it is now: nothing is awaited, so it is one state of the cluster. */
-export function passProblem({ state, registry, catalog, settings, defaultSpread, now }: PassOptions): PassProblem {
+export function passProblem(options: PassOptions): PassProblem {
+  const { state, registry, catalog, settings, defaultSpread, hold, now } = options;
   const volumes = volumeIndex(state);
   const clouds = registry.providers.map((provider) => provider.labels);
-  const pods = validatePods(state.pendingPods(), clouds, volumes);
+  const pods = validatePods(waitingPods(state, hold), clouds, volumes);
   const problem = snapshotProblem(state, {
     catalog,
     registry,
     now,
     pending: defaultSpread ? defaultSpread.applyTo(pods.valid) : pods.valid,
     settings: solveSettings(settings),
+    ...(hold ? { held: (pod) => hold.holds(pod) } : {}),
   });
   return { problem, pods, volumes };
+}
+
+/** Pods that wait and that no NodeClaim is on its way for. */
+function* waitingPods(state: ClusterState, hold: LaunchHold | undefined): Generator<Pod, void, undefined> {
+  for (const pod of state.pendingPods()) if (!hold?.holds(pod)) yield pod;
 }
 
 function volumeIndex({ sources }: ClusterState): VolumeIndex {

@@ -15,7 +15,7 @@ import type { Executor } from '../../runtime/executor.ts';
 import { ChangeMonitor, formatList, type Logger, objectField } from '../../runtime/logging.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import type { Settings } from '../../runtime/settings.ts';
-import type { Problem, SolveResult } from '../../scheduling/problem.ts';
+import type { NewNodeClaim, Problem, SolveResult } from '../../scheduling/problem.ts';
 import type { VolumeIndex } from '../../scheduling/volumes.ts';
 import type { ClusterState } from '../../state/cluster-state.ts';
 import type { DefaultSpread } from '../../state/default-spread.ts';
@@ -58,6 +58,8 @@ interface Pass {
   readonly catalog: PoolCatalog;
   readonly pods: ValidatedPods;
   readonly result: SolveResult;
+  /** Of clouds that have a NodeClaim on its way: what that one will hold is not known, so nothing more is bought there. */
+  readonly deferred: readonly NewNodeClaim[];
 }
 
 /** One turn after the other: `reconcile` is the body of a singleton controller. */
@@ -69,6 +71,8 @@ export class Provisioner {
   readonly #emptyPools: ChangeMonitor;
   /** A window has ended and what it held was not planned for yet. */
   #due = false;
+  /** Clouds for which the last pass had plans that had to wait for a launch. */
+  #awaited: ReadonlySet<string> = new Set();
 
   constructor(options: ProvisionerOptions) {
     const { clock, metrics } = options;
@@ -86,16 +90,39 @@ export class Provisioner {
    */
   async reconcile(signal: AbortSignal, { log, stopping }: ReconcileContext): Promise<Result> {
     const { batcher, state } = this.#options;
-    this.#due ||= await batcher.wait(stopping);
+    this.#due ||= (await batcher.wait(stopping)) || this.#isAwaitedOver();
     if (stopping.aborted || !this.#due) return { requeueAfterMs: 0 };
-    if (!state.isSynced() || this.#options.defaultSpread?.hasRead === false) {
+    if (!state.hasRead || this.#options.defaultSpread?.hasRead === false || this.#isStalled()) {
       log.debug('waiting on cluster sync', { unlaunched: state.unlaunchedClaims.size });
       return { requeueAfterMs: unsyncedRetryMs };
     }
     const pass = await this.schedule(signal, log);
+    this.#awaited = new Set((pass?.deferred ?? []).map((plan) => this.#cloudOf(plan)));
     if (pass) await this.#provision(pass, signal, log);
     this.#due = false;
     return { requeueAfterMs: 0 };
+  }
+
+  /** Whether every cloud that could sell something has a NodeClaim on its way: a plan would only have to wait. */
+  #isStalled(): boolean {
+    const { state, registry } = this.#options;
+    const hold = state.launchHold();
+    if (!hold) return false;
+    const pools = state.sources.nodePools.list().filter((pool) => buyingObstacle(pool, registry) === undefined);
+    return pools.every((pool) => hold.clouds.has(registry.ofNodePool(pool)?.name ?? ''));
+  }
+
+  /** Whether a cloud for which plans had to wait has launched everything by now. */
+  #isAwaitedOver(): boolean {
+    if (this.#awaited.size === 0) return false;
+    const hold = this.#options.state.launchHold();
+    return [...this.#awaited].some((cloud) => !hold?.clouds.has(cloud));
+  }
+
+  #cloudOf({ nodePool }: NewNodeClaim): string {
+    const { state, registry } = this.#options;
+    const pool = state.nodePool(nodePool);
+    return (pool && registry.ofNodePool(pool)?.name) ?? '';
   }
 
   /** Plans for all pods that wait or will have to move; undefined when there are none. Changes nothing but memory and metrics. */
@@ -110,20 +137,24 @@ export class Provisioner {
     const catalog = await this.#readCatalog(signal, log);
     // From here to the solver nothing is awaited: the problem is one state of the cluster.
     const now = clock.now();
-    const { problem, pods, volumes } = passProblem({ state, registry, catalog, settings, defaultSpread, now });
+    const hold = state.launchHold();
+    const { problem, pods, volumes } = passProblem({ state, registry, catalog, settings, defaultSpread, hold, now });
     this.#recordZones(pods.valid, catalog, volumes);
     this.#recordIgnored(pods, log);
     if (settings.preferencePolicy === 'Respect') this.#hazards.tell(pods.valid, log);
-    const result = await this.#solve(problem, pods.valid.length, random.uuid(), signal);
+    const solved = await this.#solve(problem, pods.valid.length, random.uuid(), signal);
+    const deferred = hold ? solved.newNodeClaims.filter((plan) => hold.clouds.has(this.#cloudOf(plan))) : [];
+    const newNodeClaims = solved.newNodeClaims.filter((plan) => !deferred.includes(plan));
+    const result = deferred.length > 0 ? { ...solved, newNodeClaims } : solved;
     metrics
       .histogram(provisioningMetrics.schedulingDuration)
       .observe({ controller }, (clock.monotonic() - started) / 1000);
     if (result.newNodeClaims.length > 0)
       log.info('found provisionable pod(s)', () => ({
-        Pods: formatList(pods.valid.map(keyOf), 5),
+        Pods: formatList(podsOf(result), 5),
         duration: `${Math.round(clock.monotonic() - started)}ms`,
       }));
-    const pass = { catalog, pods, result };
+    const pass = { catalog, pods, result, deferred };
     this.#recordResult(pass, log);
     return pass;
   }
@@ -299,6 +330,11 @@ export class Provisioner {
       clusters.workload.events.publish(nominated(pod, { nodeClaim: name }, this.#nominations));
     }
   }
+}
+
+/** Everything the plan is about: pods that wait, and those of machines that go away. */
+function podsOf({ newNodeClaims, existingNodes, errors }: SolveResult): string[] {
+  return [...newNodeClaims, ...existingNodes].flatMap(({ pods }) => pods).concat(errors.map(({ pod }) => pod));
 }
 
 type PodFinder = (key: string) => Pod | undefined;

@@ -11,6 +11,7 @@ import type { CloudProvider, Instance, InstanceType, RegistrationHook, RepairPol
 import { isAlreadyExists } from '../../kube/api-error.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { kinds, type Node } from '../../kube/kinds.ts';
+import type { KubeObject, ResourceType } from '../../kube/object.ts';
 import { formatTime } from '../../kube/time.ts';
 import { compatible, type Requirement, requirementsOf } from '../../scheduling/requirements.ts';
 
@@ -47,14 +48,20 @@ export interface FakeCloudOptions {
   /** Where its machines become Nodes. */
   readonly workload: KubeClient;
   readonly clock: Clock;
+  /** Another one beside the first: its name, and the NodeClass it serves. */
+  readonly name?: string;
+  readonly nodeClass?: ResourceType<KubeObject>;
 }
+
+/** Sees each call that changes something, and decides what becomes of it: it may lose the answer, or never give one. */
+export type CallHandler = <R>(call: () => Promise<R>, method: 'create' | 'delete') => Promise<R>;
 
 type Method = 'create' | 'delete' | 'get' | 'list' | 'instanceTypes' | 'driftReason';
 
 /** The pretended cloud. Serves KWOKNodeClass, whose CRD every test cluster has. */
 export class FakeCloud implements CloudProvider {
-  readonly name = 'fake';
-  readonly nodeClasses = [kwokNodeClassKind] as const;
+  readonly name: string;
+  readonly nodeClasses: CloudProvider['nodeClasses'];
   labels: LabelSet = commonLabelSet;
   repairPolicies: readonly RepairPolicy[] = [];
   disruptionReasons: readonly string[] = [];
@@ -64,6 +71,8 @@ export class FakeCloud implements CloudProvider {
   readonly typesOfPool = new Map<string, readonly InstanceType[]>();
   /** Machines that exist, by provider id. Tests may add and take away. */
   readonly instances = new Map<string, Instance>();
+  /** The ids of all machines that were ever launched. */
+  readonly launched: string[] = [];
   /** Why machines are no longer what they should be, by provider id. */
   readonly drift = new Map<string, string>();
   /** Whether a launched machine becomes a Node by itself. */
@@ -74,9 +83,12 @@ export class FakeCloud implements CloudProvider {
   readonly calls: { readonly method: Method; readonly of: string }[] = [];
   readonly #options: FakeCloudOptions;
   readonly #failures = new Map<Method, unknown[]>();
+  #handler: CallHandler = (call) => call();
 
   constructor(options: FakeCloudOptions) {
     this.#options = options;
+    this.name = options.name ?? 'fake';
+    this.nodeClasses = [options.nodeClass ?? (kwokNodeClassKind as ResourceType<KubeObject>)];
   }
 
   /** The next `times` calls of a method fail with this error. */
@@ -86,18 +98,32 @@ export class FakeCloud implements CloudProvider {
     this.#failures.set(method, queue);
   }
 
-  async create(claim: NodeClaim, signal: AbortSignal): Promise<Instance> {
+  /** Lets a handler carry out launches and deletions. */
+  handleCalls(handler: CallHandler): void {
+    this.#handler = handler;
+  }
+
+  create(claim: NodeClaim, signal: AbortSignal): Promise<Instance> {
+    return this.#handler(() => this.#create(claim, signal), 'create');
+  }
+
+  async #create(claim: NodeClaim, signal: AbortSignal): Promise<Instance> {
     this.#called('create', claim.metadata.name ?? '', signal);
     const providerID = `${scheme}${claim.metadata.name}-${(claim.metadata.uid ?? '').slice(0, 8)}`;
     const existing = this.instances.get(providerID);
     if (existing) return existing;
     const instance = this.#launch(claim, providerID);
     this.instances.set(providerID, instance);
+    this.launched.push(providerID);
     if (this.nodesAppear) await this.appear(providerID);
     return instance;
   }
 
-  async delete(claim: NodeClaim, signal: AbortSignal): Promise<void> {
+  delete(claim: NodeClaim, signal: AbortSignal): Promise<void> {
+    return this.#handler(() => this.#delete(claim, signal), 'delete');
+  }
+
+  async #delete(claim: NodeClaim, signal: AbortSignal): Promise<void> {
     const providerID = claim.status?.providerID ?? '';
     this.#called('delete', providerID, signal);
     const instance = this.instances.get(providerID);

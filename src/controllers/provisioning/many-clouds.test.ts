@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several clouds in one process: one that is slow, or broken, does not hold up the others, and nothing is bought twice.
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { labels } from '../../api/labels.ts';
+import type { KubeObject, ResourceType } from '../../kube/object.ts';
+import { pendingPod } from '../../state/testing/objects.ts';
+import { FakeCloud } from '../testing/fake-cloud.ts';
+import { type TestWorld, testWorld } from '../testing/world.ts';
+import { registerProvisioning } from './controller.ts';
+
+const otherClass: ResourceType<KubeObject> = {
+  group: 'other.example.com',
+  version: 'v1',
+  kind: 'OtherNodeClass',
+  plural: 'othernodeclasses',
+  namespaced: false,
+};
+
+let world: TestWorld;
+
+beforeEach(async () => {
+  world = await testWorld({
+    providers: (clients) => [new FakeCloud({ ...clients, name: 'other', nodeClass: otherClass })],
+  });
+  registerProvisioning(world.manager, world);
+  await world.pool({ name: 'first' });
+  const nodeClassRef = { group: otherClass.group, kind: otherClass.kind, name: 'default' };
+  await world.pool({ name: 'second', template: { nodeClassRef } });
+});
+afterEach(() => world.close());
+
+const only = (pool: string) => ({ nodeSelector: { [labels.nodePool]: pool } });
+
+async function pools(): Promise<string[]> {
+  return (await world.claims()).map(({ metadata }) => metadata.labels?.[labels.nodePool] ?? '').sort();
+}
+
+test('a NodeClaim that is not launched holds up its own cloud only', async () => {
+  await world.apply(pendingPod('a', only('first')));
+  await world.advance(1100);
+  expect(await pools()).toEqual(['first']);
+  // The first cloud takes its time; somebody else wants the second, and more comes for the first.
+  await world.apply(pendingPod('b', only('second')), pendingPod('c', only('first')));
+  await world.advance(30_000);
+  expect(await pools()).toEqual(['first', 'second']);
+  await world.launch();
+  await world.advance(2000);
+  // What waited is bought now; what was bought before is not bought again.
+  expect(await pools()).toEqual(['first', 'first', 'second']);
+});
+
+test('after a restart, pods that may have a NodeClaim on its way wait for it; newer ones do not', async () => {
+  await world.apply(pendingPod('a', only('first')));
+  await world.advance(1100);
+  world = await world.restart();
+  registerProvisioning(world.manager, world);
+  await world.advance(2000);
+  await world.apply(pendingPod('b', only('second')));
+  await world.advance(30_000);
+  expect(await pools()).toEqual(['first', 'second']);
+});
+
+test('a NodeClaim that a person wrote and no cloud can launch holds up nobody else', async () => {
+  await world.apply({
+    apiVersion: 'karpenter.sh/v1',
+    kind: 'NodeClaim',
+    metadata: { name: 'by-hand' },
+    spec: { nodeClassRef: { group: 'karpenter.kwok.sh', kind: 'KWOKNodeClass', name: 'default' }, requirements: [] },
+  } as KubeObject);
+  await world.apply(pendingPod('b', only('second')));
+  await world.advance(1100);
+  expect(await pools()).toEqual(['', 'second']);
+});

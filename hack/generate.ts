@@ -9,6 +9,7 @@ import { chartGenerators } from './generate/chart/chart.ts';
 import { crdGenerators } from './generate/crds.ts';
 import { eventsReferenceGenerators } from './generate/events-reference.ts';
 import type { Generator } from './generate/generator.ts';
+import { pictureGenerators } from './generate/pictures.ts';
 import { providersReferenceGenerators } from './generate/providers-reference.ts';
 import { runtimeReferenceGenerators } from './generate/runtime-reference.ts';
 
@@ -18,6 +19,7 @@ export const generators: readonly Generator[] = [
   ...apiReferenceGenerators,
   ...runtimeReferenceGenerators,
   ...eventsReferenceGenerators,
+  ...pictureGenerators,
   ...providersReferenceGenerators,
   ...chartGenerators,
 ];

@@ -43,6 +43,8 @@ export interface EmbeddedAutoscalerOptions {
   readonly log: LogOutput;
   /** All that the embedded cluster knows, unless told. */
   readonly clouds?: readonly EmbeddedCloud[];
+  /** How long machines take to join: `3s`; no time at all unless told. */
+  readonly bootTime?: string;
   /** The node that the controller's Pod is on. */
   readonly node: string;
   /** Told when the controllers end before they were asked to. */
@@ -58,7 +60,7 @@ export interface EmbeddedAutoscaler {
 /** Starts it; resolves when the NodePools of its clouds exist. */
 export async function startEmbeddedAutoscaler(options: EmbeddedAutoscalerOptions): Promise<EmbeddedAutoscaler> {
   const { cluster, workload = cluster, clouds = embeddedClouds, clock, random, onFailure } = options;
-  for (const cloud of clouds) await cloud.furnish(cluster.client());
+  for (const cloud of clouds) await cloud.furnish(cluster.client(), options.bootTime);
   await workload.client().resource(kinds.Pod).create(controllerPod(options.node));
   const metrics = new Metrics();
   const log = createLogger({ clock, outputs: [options.log], fields: { logger: 'controller' } });

@@ -16,8 +16,8 @@ export interface EmbeddedCloud {
   /** As `--providers` names it. */
   readonly name: string;
   readonly scenarios: readonly Scenario[];
-  /** Creates its NodeClass and a NodePool to begin with. */
-  furnish(karpenter: KubeClient): Promise<void>;
+  /** Creates its NodeClass and a NodePool to begin with. `bootTime` (`3s`) is how long machines take to join, where that can be told. */
+  furnish(karpenter: KubeClient, bootTime?: string): Promise<void>;
 }
 
 /** Not `default`: that name belongs to the pools in other people's guides. */
@@ -44,11 +44,12 @@ const kwokPool: NodePool = {
 const kwok: EmbeddedCloud = {
   name: 'kwok',
   scenarios: [inflate, nginx, zones, spot],
-  async furnish(client) {
+  async furnish(client, bootTime) {
     await client.resource(kwokNodeClassKind).create({
       apiVersion: apiVersionOf(kwokNodeClassKind),
       kind: kwokNodeClassKind.kind,
       metadata: { name: 'default' },
+      ...(bootTime === undefined ? {} : { spec: { nodeRegistrationDelay: bootTime } }),
     });
     await client.resource(nodePoolKind).create(kwokPool);
   },

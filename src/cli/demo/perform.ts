@@ -53,7 +53,7 @@ export async function perform(options: PerformOptions): Promise<Summary> {
   const stopTicking = options.tickMs === undefined ? undefined : tick(stage, time, options.tickMs);
   try {
     const providers = clouds.map(({ name }) => name);
-    return await inTime(play({ scenario, providers, stage, emit, signal }), virtual?.times);
+    return await inTime(play({ scenario, providers, stage, clock: time, emit, signal }), virtual?.times);
   } finally {
     stopTicking?.();
     await inTime(stage.close());

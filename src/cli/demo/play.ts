@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plays a scenario to its end, and sums up.
+import type { Clock } from '../../base/clock.ts';
 import { KarpenterError } from '../../base/errors.ts';
 import { type DemoEvent, dollars, type Summary, seconds } from './events.ts';
 import type { Goal, Scenario } from './scenario.ts';
 import type { Stage } from './stage.ts';
 import type { World } from './world.ts';
+
+/** What was reached is looked at for a while before the next act. */
+const holdMs = 5000;
 
 /** What should have come about did not. */
 export class DemoFailedError extends KarpenterError {
@@ -17,6 +21,7 @@ export interface PlayOptions {
   readonly scenario: Scenario;
   readonly providers: readonly string[];
   readonly stage: Stage;
+  readonly clock: Clock;
   readonly emit: (event: DemoEvent) => void;
   readonly signal: AbortSignal;
 }
@@ -43,7 +48,7 @@ export async function play(options: PlayOptions): Promise<Summary> {
 }
 
 /** Why it failed; undefined when it did not. */
-async function playActs({ scenario, stage, emit, signal }: PlayOptions): Promise<string | undefined> {
+async function playActs({ scenario, stage, clock, emit, signal }: PlayOptions): Promise<string | undefined> {
   const { watcher, hands } = stage;
   for (const [number, act] of scenario.acts.entries()) {
     const began = watcher.at;
@@ -56,6 +61,7 @@ async function playActs({ scenario, stage, emit, signal }: PlayOptions): Promise
     watcher.tellState();
     const { at } = watcher;
     emit({ type: 'reached', at, act: number, what: goal.what, afterSeconds: seconds((at - began) * 1000) });
+    if (number < scenario.acts.length - 1) await clock.sleep(holdMs, signal);
   }
   return undefined;
 }

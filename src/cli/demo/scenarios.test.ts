@@ -62,9 +62,12 @@ describe('inflate', () => {
     expect(up.pricePerHour).toBe(play.summary.most.pricePerHour);
     expect(down.machines).toEqual([]);
     expect(play.summary.pods.started).toBe(5);
-    const [machine] = bought(play);
-    expect(machine).toMatchObject({ instanceType: 'c-8x-amd64-linux', capacityType: 'spot' });
-    expect(machine!.why).toBe(`the cheapest of ${machine!.candidates} types that hold 5 pods and 5 CPUs`);
+    const machines = bought(play);
+    expect(machines.reduce((sum, { requests }) => sum + Number(requests['cpu']), 0)).toBe(5);
+    const [machine] = machines;
+    expect(machine!.capacityType).toBe('spot');
+    const { cpu, pods } = machine!.requests;
+    expect(machine!.why).toBe(`the cheapest of ${machine!.candidates} types that hold ${pods} pods and ${cpu} CPUs`);
     expect(machine!.next!.pricePerHour).toBeGreaterThan(machine!.pricePerHour);
     expect(machine!.onDemandPricePerHour).toBeGreaterThan(machine!.pricePerHour);
     expect(play.summary.bought[0]!.removedFor).toBe('Empty');

@@ -54,6 +54,8 @@ export async function openStage(options: StageOptions): Promise<Stage> {
     random,
     log,
     clouds,
+    // Real ones take longer; without any time there would be nothing to see.
+    bootTime: '3s',
     node: 'system-1',
     onFailure: (error) => failures.push(`the autoscaler ended: ${messageOf(error)}`),
   });

@@ -187,6 +187,44 @@ describe('launching', () => {
     expect(await w.replicas('md')).toBe(10);
   });
 
+  test('§6.2 BUG: a Machine that somebody claimed at the last moment stays theirs', async () => {
+    await world();
+    await w.member('md');
+    await w.pass();
+    let rival: string | undefined;
+    w.fault = async ({ path }) => {
+      if (!path.includes('/machines/') || rival !== undefined) return undefined;
+      rival = path.split('/').at(-1)!;
+      const metadata = { annotations: { [annotations.claimUid]: 'rival', [annotations.claimCluster]: 'another' } };
+      await w.hub.resource(w.kinds.machine).patch(rival, { metadata }, { namespace: 'default' });
+      // The rival had asked for one more as well.
+      await w.scale('md', 2);
+      return undefined;
+    };
+    await w.launch(await w.claim('a'));
+    const machines = await w.machines();
+    expect(machines).toHaveLength(2);
+    const lost = machines.find(({ metadata }) => metadata.name === rival);
+    expect(lost?.metadata.annotations?.[annotations.claimUid]).toBe('rival');
+    expect(owners(machines.filter((machine) => machine !== lost))).toEqual(['a']);
+  });
+
+  test('what others write at the same moment is not overwritten', async () => {
+    await world();
+    await w.member('md');
+    await w.pass();
+    let scaled = false;
+    w.fault = async ({ path }) => {
+      if (path.includes('/machinedeployments/') && !scaled) {
+        scaled = true;
+        await w.scale('md', 3);
+      }
+      return undefined;
+    };
+    await w.launch(await w.claim('a'));
+    expect(await w.replicas('md')).toBe(4);
+  });
+
   test('§6.2 TRAP: never takes a Machine that was there before', async () => {
     await world();
     await running('md', 2);
@@ -399,6 +437,9 @@ describe('removing', () => {
       .resource(w.kinds.machine)
       .patch(stranger!.metadata.name!, { metadata: { finalizers: [] } }, { namespace: 'default' });
     await w.hub.resource(w.kinds.machine).delete(stranger!.metadata.name!, { namespace: 'default' });
+    const [set] = (await w.hub.resource(w.kinds.machineSet).list()).items;
+    const lowered = { spec: { replicas: 1 } };
+    await w.hub.resource(w.kinds.machineSet).patch(set!.metadata.name!, lowered, { namespace: 'default' });
     await w.startManagers();
     await w.pass(5000);
     await w.remove(a!);

@@ -45,7 +45,8 @@ export interface WorldOptions {
 }
 
 /** What is done with a write to the management cluster instead of carrying it out: undefined lets it through. */
-export type Fault = (request: TransportRequest) => TransportResponse | 'lost' | undefined;
+type FaultOutcome = TransportResponse | 'lost' | undefined;
+export type Fault = (request: TransportRequest) => FaultOutcome | Promise<FaultOutcome>;
 
 export interface MemberOptions {
   readonly namespace?: string;
@@ -346,7 +347,7 @@ export class CapiWorld {
           return transport.request(request);
         }
         this.writes.push(`${request.method} ${request.path}`);
-        const fault = this.fault(request);
+        const fault = await this.fault(request);
         if (fault === 'lost') {
           await transport.request(request);
           throw new Error('connection reset');

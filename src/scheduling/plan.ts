@@ -35,7 +35,7 @@ const alwaysBoth = 400;
 /** Sharing nodes should save at least this much against a node for each pod, or the thrifty way is tried. */
 const extravagant = 0.9;
 /** How much work may go into further ways, in pods times machines they choose from. */
-const maxWork = 200_000;
+const maxWork = 40_000;
 /** How often the queue of a way is changed at most. */
 const maxQueues = 3;
 /** How many orders of workloads are tried by chance. */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts and times every call to a cloud, under upstream's metric names.
+// Counts and times every call to a cloud, under upstream's metric names, and lets none of them last for ever.
 import type { Clock } from '../base/clock.ts';
 import { counter, histogram, type Metrics } from '../runtime/metrics.ts';
+import { withDeadline } from './deadline.ts';
 import { errorLabel } from './errors.ts';
 import type { CloudProvider } from './provider.ts';
 
@@ -31,7 +32,18 @@ const metricNames = {
   driftReason: 'IsDrifted',
 } as const;
 
-/** The same provider, with its calls counted for `controller`. */
+const second = 1000;
+/** How long a call may take. A launch that takes longer is found again by its NodeClaim. */
+const limitsMs: Readonly<Record<keyof typeof metricNames, number>> = {
+  create: 180 * second,
+  delete: 60 * second,
+  get: 30 * second,
+  list: 60 * second,
+  instanceTypes: 30 * second,
+  driftReason: 30 * second,
+};
+
+/** The same provider, with its calls counted for `controller` and ended with CloudTimeoutError when they take too long. */
 export function metered(
   provider: CloudProvider,
   options: { metrics: Metrics; clock: Clock; controller: string },
@@ -39,11 +51,16 @@ export function metered(
   const { metrics, clock, controller } = options;
   const durations = metrics.histogram(cloudMetrics.duration);
   const errors = metrics.counter(cloudMetrics.errors);
-  async function measured<R>(method: keyof typeof metricNames, call: () => Promise<R>): Promise<R> {
+  async function measured<R>(
+    method: keyof typeof metricNames,
+    signal: AbortSignal,
+    call: (signal: AbortSignal) => Promise<R>,
+  ): Promise<R> {
+    const what = `${metricNames[method]} of ${provider.name}`;
     const labels = { controller, method: metricNames[method], provider: provider.name };
     const started = clock.monotonic();
     try {
-      return await call();
+      return await withDeadline({ clock, ms: limitsMs[method], what, signal }, call);
     } catch (error) {
       errors.inc({ ...labels, error: errorLabel(error) });
       throw error;
@@ -59,11 +76,11 @@ export function metered(
     ...(provider.reservationLabel ? { reservationLabel: provider.reservationLabel } : {}),
     ...(provider.disruptionReasons ? { disruptionReasons: provider.disruptionReasons } : {}),
     ...(provider.registrationHooks ? { registrationHooks: provider.registrationHooks } : {}),
-    create: (claim, signal) => measured('create', () => provider.create(claim, signal)),
-    delete: (claim, signal) => measured('delete', () => provider.delete(claim, signal)),
-    get: (id, signal) => measured('get', () => provider.get(id, signal)),
-    list: (signal) => measured('list', () => provider.list(signal)),
-    instanceTypes: (pool, signal) => measured('instanceTypes', () => provider.instanceTypes(pool, signal)),
-    driftReason: (claim, signal) => measured('driftReason', () => provider.driftReason(claim, signal)),
+    create: (claim, signal) => measured('create', signal, (inner) => provider.create(claim, inner)),
+    delete: (claim, signal) => measured('delete', signal, (inner) => provider.delete(claim, inner)),
+    get: (id, signal) => measured('get', signal, (inner) => provider.get(id, inner)),
+    list: (signal) => measured('list', signal, (inner) => provider.list(inner)),
+    instanceTypes: (pool, signal) => measured('instanceTypes', signal, (inner) => provider.instanceTypes(pool, inner)),
+    driftReason: (claim, signal) => measured('driftReason', signal, (inner) => provider.driftReason(claim, inner)),
   };
 }

@@ -73,4 +73,18 @@ describe('a metered provider', () => {
       'karpenter_cloudprovider_duration_seconds_count{controller="nodeclaim.lifecycle",method="List",provider="a"} 1',
     );
   });
+
+  test('ends a call that never ends, and a call that does not listen to its signal', async () => {
+    const clock = new VirtualClock();
+    const silent = provider('a', { list: () => new Promise(() => undefined) });
+    const counted = metered(silent, { metrics: new Metrics(), clock, controller: 'test' });
+    const late = counted.list(signal).catch((error: unknown) => error);
+    await clock.step(60_000);
+    expect(await late).toMatchObject({ code: 'KRP_CLOUD_TIMEOUT', message: 'List of a did not answer within 1m0s' });
+    const stop = new AbortController();
+    const stopped = counted.list(stop.signal).catch((error: unknown) => error);
+    stop.abort(new Error('the program ends'));
+    expect(await stopped).toMatchObject({ message: 'the program ends' });
+    expect(clock.nextDue()).toBeUndefined();
+  });
 });

@@ -100,11 +100,18 @@ class LifecycleReconciler implements Reconciler {
     try {
       return await (claim.metadata.deletionTimestamp === undefined
         ? this.#advance(claim, cloud, signal, run)
-        : finalize(claim, { ...this.#step(claim, signal, run), cloud, launches: this.#launches }));
+        : this.#end(claim, cloud, signal, run));
     } catch (error) {
       if (!isConflict(error)) throw error;
       return { requeueAfterMs: conflictRetryMs };
     }
+  }
+
+  #end(claim: NodeClaim, cloud: CloudProvider, signal: AbortSignal, run: ReconcileContext): Promise<Result> {
+    const step = this.#step(claim, signal, run);
+    const { nodeName } = claim.status ?? {};
+    const log = nodeName ? step.log.with({ Node: { name: nodeName } }) : step.log;
+    return finalize(claim, { ...step, log, cloud, launches: this.#launches });
   }
 
   /** One round through all steps; what they found is written before a failure is reported. */
@@ -144,11 +151,9 @@ class LifecycleReconciler implements Reconciler {
   }
 
   #step(claim: NodeClaim, signal: AbortSignal, run: ReconcileContext) {
-    const { providerID, nodeName } = claim.status ?? {};
-    const log = run.log.with({
-      ...(providerID ? { 'provider-id': providerID } : {}),
-      ...(nodeName ? { Node: { name: nodeName } } : {}),
-    });
+    const { providerID } = claim.status ?? {};
+    // The steps that know the Node name it themselves: a key must not come twice in a line.
+    const log = providerID ? run.log.with({ 'provider-id': providerID }) : run.log;
     return { context: this.#context, log, signal };
   }
 }

@@ -3,6 +3,7 @@
 // cluster `karpenter`.
 import { falseCondition, nodePoolConditions, trueCondition } from '../../../api/conditions.ts';
 import { validateNodePool } from '../../../api/validation.ts';
+import { UnknownNodeClassError } from '../../../cloud/errors.ts';
 import type { Controller } from '../../../runtime/controller.ts';
 import { ChangeMonitor } from '../../../runtime/logging.ts';
 import type { ControllerContext } from '../../nodeclaim/context.ts';
@@ -19,8 +20,19 @@ export function validationController(context: ControllerContext): Controller {
     concurrent: 10,
     reconciler: {
       async reconcile(key, signal, { log }) {
+        const known = pools.get(key);
+        if (!known) return;
         const pool = context.pool(key);
-        if (!pool) return;
+        if (!pool) {
+          // Perhaps another autoscaler's, perhaps a typo: nothing of it is touched, but somebody may wonder.
+          const error = new UnknownNodeClassError(
+            known.spec.template.spec.nodeClassRef,
+            registry.nodeClasses.map(nameOf),
+          );
+          if (news.hasChanged(`unserved ${key}`, error.message))
+            log.warn('ignoring nodepool, no provider serves its nodeClassRef', { error: error.message });
+          return;
+        }
         const { problems, warnings } = validateNodePool(pool, registry.ofNodePool(pool)!.labels);
         if (warnings.length > 0 && news.hasChanged(key, warnings))
           log.warn('nodepool has unusable values', { warnings });
@@ -35,4 +47,8 @@ export function validationController(context: ControllerContext): Controller {
     },
   });
   return controller.watch(pools.informer);
+}
+
+function nameOf({ kind, group }: { readonly kind: string; readonly group: string }): string {
+  return `${kind}.${group}`;
 }

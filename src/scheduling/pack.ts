@@ -6,15 +6,16 @@ import { Domains, type Ties } from './domains.ts';
 import { ExistingNodes } from './existing-nodes.ts';
 import { NewNode, NodeGroup, type Search } from './in-flight.ts';
 import { Limits } from './limits.ts';
-import { missingValues, typesOf } from './min-values.ts';
 import { affinityAllows, type PodClass } from './pod-class.ts';
-import type { MinValuesPolicy, SolveOptions } from './problem.ts';
+import { PoolTerms } from './pool-terms.ts';
+import type { SolveOptions } from './problem.ts';
 import { type Entry, type Opening, type Reach, Reaches } from './reach.ts';
 import { incompatible, type SetId } from './requirement-space.ts';
 import { Reservations } from './reservations.ts';
+import { type Settled, Tally } from './tally.ts';
 import type { Template } from './templates.ts';
 import type { Thrift, Waiting } from './thrift.ts';
-import { type Choice, chooseDomains, type Group, passesFilter, skewCeiling, type TopologyKey } from './topology.ts';
+import { type Choice, chooseDomains, skewCeiling, type TopologyKey } from './topology.ts';
 import type { Target, World } from './world.ts';
 
 /** One step of the solution. */
@@ -24,12 +25,6 @@ export interface Step {
   readonly target: Target | undefined;
   readonly node: NewNode | undefined;
   readonly settled: readonly Settled[];
-}
-
-export interface Settled {
-  readonly node: NewNode;
-  readonly key: TopologyKey;
-  readonly domain: number;
 }
 
 export interface Packed {
@@ -60,14 +55,12 @@ export type Joins = 'emptiest' | 'cheapest';
 const maxSettles = 8;
 /** How many pods of one shape may refuse a node before the next shape is tried. */
 const maxRefusals = 16;
-const nothingSettled: readonly Settled[] = [];
 
 export class Packer {
   readonly #world: World;
   readonly #options: SolveOptions;
-  readonly #strictReservations: boolean;
-  readonly #minValues: MinValuesPolicy;
-  readonly #reservations: Reservations;
+  readonly #terms: PoolTerms;
+  readonly #tally: Tally;
   readonly #limits: Limits;
   readonly #zero: Float64Array;
   readonly #nodes: NewNode[] = [];
@@ -77,13 +70,10 @@ export class Packer {
   readonly #steps: Step[] = [];
   readonly #existing: ExistingNodes;
   readonly #domains: Domains;
-  readonly #filterMemo = new Map<string, boolean>();
   readonly #shapeCount: number;
-  #settled: Settled[] = [];
   #seq = 0;
   /** Grows with everything that changes the state. */
   #version = 0;
-  #holding: readonly string[] = [];
   readonly #search: Search;
   readonly #thrift: Thrift | undefined;
   readonly #joins: Joins;
@@ -109,15 +99,14 @@ export class Packer {
     this.#order = order ?? world.batch.order;
     this.#thrift = thrift;
     this.#options = options;
-    const settings = world.problem.settings ?? {};
-    this.#strictReservations = (settings.reservedOfferingMode ?? 'Strict') === 'Strict';
-    this.#minValues = settings.minValuesPolicy ?? 'Strict';
-    this.#reservations = new Reservations(world.problem, world.templates);
+    const reservations = new Reservations(world.problem, world.templates);
+    this.#terms = new PoolTerms(world, reservations);
     this.#limits = new Limits(world.templates);
     this.#zero = new Float64Array(world.axis.size);
     this.#existing = new ExistingNodes(world);
     this.#reaches = new Reaches(world, this.#groups);
-    this.#domains = new Domains(world, this.#reservations, ties);
+    this.#domains = new Domains(world, reservations, ties);
+    this.#tally = new Tally(world, this.#domains);
     this.#shapeCount = world.requests.length;
     this.#done = new Uint8Array(world.batch.pods.length);
     // The first search fills in what is looked for.
@@ -353,47 +342,15 @@ export class Packer {
     if (set === incompatible) return false;
     const view = node.template.catalog.view(set, node.group.mask);
     const row = node.template.catalog.fit(view, node.total, this.#zero, node.row);
-    if (row < 0 || this.#refusal(node, node.template, set, view, node.total)) return false;
-    this.#reservations.exchange(node.reservations, this.#holding);
-    node.reservations = this.#holding;
+    if (row < 0 || this.#terms.refusal(node, node.template, set, view, node.total)) return false;
+    this.#terms.hold(node);
     node.row = row;
     const former = node.group;
     former.remove(node);
     this.#group(node.template, set, former.mask).insert(node, this.#seq++);
-    this.#moved(node, former);
+    this.#tally.moved(node, former);
     this.#version++;
     return true;
-  }
-
-  /** A node has come into another group: what it may still become has shrunk. */
-  #moved(node: NewNode, former: NodeGroup): void {
-    if (former === node.group) return;
-    for (const key of this.#world.keys) {
-      const before = this.#domains.domainsOf(former, key);
-      const after = this.#domains.domainsOf(node.group, key);
-      if (before.length === after.length) continue;
-      for (const group of node.possible) {
-        if (group.key !== key) continue;
-        for (const domain of before) if (!after.includes(domain)) group.counts[domain]!--;
-        if (after.length === 1) group.open.delete(node.index);
-      }
-      if (after.length === 1) this.#decided(node, key, after[0]!);
-    }
-  }
-
-  #decided(node: NewNode, key: TopologyKey, domain: number): void {
-    this.#settled.push({ node, key, domain });
-    if (node.pending.length === 0) return;
-    const still: Group[] = [];
-    for (const group of node.pending) {
-      if (group.key !== key) {
-        still.push(group);
-        continue;
-      }
-      group.open.delete(node.index);
-      group.counts[domain]!++;
-    }
-    node.pending = still;
   }
 
   // ---- nodes being bought
@@ -473,7 +430,8 @@ export class Packer {
     return (
       affinityAllows(podClass, node.slot) &&
       this.#skewAllows(podClass, node, set) &&
-      (!node.template.isPicky || this.#refusal(node, node.template, set, view, sum(node.total, request)) === undefined)
+      (!node.template.isPicky ||
+        this.#terms.refusal(node, node.template, set, view, sum(node.total, request)) === undefined)
     );
   }
 
@@ -501,40 +459,12 @@ export class Packer {
     return true;
   }
 
-  /**
-   * What only some pools ask: enough different values, and a reservation where there is one. Leaves what would be held in
-   * `#holding`; undefined when the answer is yes.
-   */
-  #refusal(
-    node: NewNode | undefined,
-    template: Template,
-    set: SetId,
-    view: View,
-    total: Float64Array,
-  ): 'wait' | 'no' | undefined {
-    this.#holding = [];
-    const { catalog, minValueKeys } = template;
-    if (minValueKeys.length === 0 && !catalog.hasReserved) return undefined;
-    const rows = catalog.fitting(view, total);
-    const asked = this.#world.space.get(set);
-    const enough = (some: Iterable<number>): boolean =>
-      minValueKeys.length === 0 || missingValues(catalog, typesOf(catalog, some), asked).size === 0;
-    if (!enough(rows)) return 'no';
-    if (!catalog.hasReserved) return undefined;
-    const held = node?.reservations ?? [];
-    const answer = this.#reservations.ask(catalog, view, rows, held, this.#strictReservations, enough);
-    if (typeof answer === 'string') return answer;
-    this.#holding = answer;
-    return undefined;
-  }
-
   #join({ node, set, mask, row }: Found, podClass: PodClass, pod: number, shape: number): void {
     const request = this.#world.requests[shape]!;
     for (let r = 0; r < request.length; r++) node.total[r]! += request[r]!;
     if (node.template.catalog.hasReserved) {
-      this.#refusal(node, node.template, set, node.template.catalog.view(set, mask), node.total);
-      this.#reservations.exchange(node.reservations, this.#holding);
-      node.reservations = this.#holding;
+      this.#terms.refusal(node, node.template, set, node.template.catalog.view(set, mask), node.total);
+      this.#terms.hold(node);
     }
     node.row = row;
     node.ports.push(...podClass.side.ports);
@@ -543,58 +473,9 @@ export class Packer {
     node.pods.push(pod);
     const group = former.set === set && former.mask === mask ? former : this.#group(node.template, set, mask);
     group.insert(node, this.#seq++);
-    this.#moved(node, former);
-    this.#count(node, podClass);
+    this.#tally.moved(node, former);
+    this.#tally.count(node, podClass);
     this.#log(pod, undefined, node);
-  }
-
-  #count(node: NewNode, podClass: PodClass): void {
-    const counted = this.#world.counted[podClass.labels]!;
-    for (const group of counted.hosted) {
-      if (group.filter && !this.#passes(group, node)) continue;
-      group.total++;
-      group.hosts.set(node.slot, (group.hosts.get(node.slot) ?? 0) + 1);
-    }
-    for (const group of counted.zoned) this.#countZoned(group, node);
-    for (const group of podClass.owns) {
-      if (group.key) this.#countZoned(group, node);
-      else {
-        group.total++;
-        group.hosts.set(node.slot, (group.hosts.get(node.slot) ?? 0) + 1);
-      }
-    }
-  }
-
-  #countZoned(group: Group, node: NewNode): void {
-    if (group.filter && !this.#passes(group, node)) return;
-    const domains = this.#domains.domainsOf(node.group, group.key!);
-    if (domains.length === 0) return;
-    group.total++;
-    if (domains.length > 1) group.open.add(node.index);
-    if (group.kind === 'definite') {
-      if (domains.length === 1) group.counts[domains[0]!]!++;
-      else node.pending.push(group);
-      return;
-    }
-    for (const domain of domains) group.counts[domain]!++;
-    if (domains.length > 1) node.possible.push(group);
-  }
-
-  #passes(group: Group, node: NewNode): boolean {
-    const { template, set } = node.group;
-    const memo = `${group.id}:${template.index}:${set}`;
-    let passes = this.#filterMemo.get(memo);
-    if (passes === undefined) {
-      passes = passesFilter(
-        group.filter,
-        this.#world.space.get(set),
-        template.taints,
-        template.dialect.index,
-        template.mayBeUndefined,
-      );
-      this.#filterMemo.set(memo, passes);
-    }
-    return passes;
   }
 
   // ---- new nodes
@@ -618,9 +499,9 @@ export class Packer {
           const view = catalog.view(set, mask);
           const row = catalog.fit(view, this.#zero, request, -1);
           if (row < 0) continue;
-          const final = this.#minValuesFor(template, set, view, request);
+          const final = this.#terms.minValuesFor(template, set, view, request);
           if (final === undefined) continue;
-          const refusal = this.#refusal(undefined, template, final, view, request);
+          const refusal = this.#terms.refusal(undefined, template, final, view, request);
           if (refusal) {
             reserved ||= refusal === 'wait';
             continue;
@@ -633,19 +514,6 @@ export class Packer {
       if (reserved) return 'reserved';
     }
     return 'unschedulable';
-  }
-
-  /** The set with minValues lowered to what can be had, where the policy allows it; undefined when it does not. */
-  #minValuesFor(template: Template, set: SetId, view: View, request: Float64Array): SetId | undefined {
-    if (template.minValueKeys.length === 0) return set;
-    const { catalog } = template;
-    const requirements = this.#world.space.get(set);
-    const missing = missingValues(catalog, typesOf(catalog, catalog.fitting(view, request)), requirements);
-    if (missing.size === 0) return set;
-    if (this.#minValues === 'Strict') return undefined;
-    const lowered = new Map(requirements);
-    for (const [key, found] of missing) lowered.set(key, requirements.get(key)!.withMinValues(found));
-    return this.#world.space.intern(lowered);
   }
 
   #buy(
@@ -667,15 +535,11 @@ export class Packer {
     node.minValuesRelaxed = relaxed;
     node.pods.push(pod);
     node.ports.push(...podClass.side.ports);
-    node.reservations = this.#holding;
-    this.#reservations.exchange([], this.#holding);
+    this.#terms.hold(node);
     group.insert(node, this.#seq++);
     this.#limits.take(template, template.catalog.view(set, template.catalog.plainMask(mask)), node.total, shape);
-    for (const key of this.#world.keys) {
-      const domains = this.#domains.domainsOf(group, key);
-      if (domains.length === 1) this.#settled.push({ node, key, domain: domains[0]! });
-    }
-    this.#count(node, podClass);
+    this.#tally.opened(node);
+    this.#tally.count(node, podClass);
     this.#log(pod, undefined, node);
     return node;
   }
@@ -760,9 +624,7 @@ export class Packer {
           this.#world.batch.shapeOf[pod]!,
         );
     }
-    const settled = this.#settled.length === 0 ? nothingSettled : this.#settled;
-    if (this.#settled.length > 0) this.#settled = [];
-    this.#steps.push({ pod, target, node, settled });
+    this.#steps.push({ pod, target, node, settled: this.#tally.takeSettled() });
   }
 }
 

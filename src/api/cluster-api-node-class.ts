@@ -68,6 +68,11 @@ const clusterApiNodeClassSpec = object({
         'What happens to Machines that were there before: Never leaves them alone, IfUnclaimed lets a NodeClaim take one of them instead of growing the resource.',
       enum: ['Never', 'IfUnclaimed'],
     }),
+    orphanMachines: string({
+      description:
+        'Whether infrastructure templates that carry the label node.cluster.x-k8s.io/karpenter-member are members too: with Enabled, Machines are made straight from them, without a MachineDeployment or MachineSet above.',
+      enum: ['Disabled', 'Enabled'],
+    }),
     drift: string({
       description:
         'Who replaces machines after their template changed. Karpenter does it, within disruption budgets, where Cluster API does not roll out by itself (strategy OnDelete); Defer leaves it to Cluster API always.',

@@ -59,6 +59,11 @@ export class Binder {
     this.wake();
   }
 
+  /** A Machine that was made for its NodeClaim, until the cache has it. */
+  remember(machine: Machine): void {
+    this.#taken.set(machine.metadata.uid ?? '', machine);
+  }
+
   /** It is to get none any more. Resolves when none is being given to it. */
   async forget(uid: string): Promise<void> {
     this.#wanted.delete(uid);

@@ -11,6 +11,7 @@ import { Quantity } from '../../kube/quantity.ts';
 import { type HubView, memberKey } from './hub.ts';
 import { isDeleting, isPaused, type MachineTaint, type Scalable, type ScalableKind, type Template } from './kinds.ts';
 import { capi, memberLabel, providerLabels } from './names.ts';
+import { checkTemplate, isTemplateKey } from './orphans.ts';
 import { type Price, type PriceTable, priceOf } from './prices.ts';
 import { type Shape, shapeOf } from './shape.ts';
 
@@ -47,7 +48,11 @@ const defaultOverhead: Resources = { memory: '100Mi' };
  * The resources that a NodeClass selects: they carry the member label (with any value) and its selector, namespace and
  * Cluster fit. Those that are going away are left out. Throws SelectorError for a selector that is none.
  */
-export function selectScalables(nodeClass: ClusterApiNodeClass, view: HubView): [ScalableKind, Scalable][] {
+export function selectScalables(
+  nodeClass: ClusterApiNodeClass,
+  view: HubView,
+  templates: readonly [key: string, template: Scalable][] = [],
+): [key: string, object: Scalable][] {
   const { scalableResourceSelector, namespace, clusterName } = nodeClass.spec ?? {};
   const selector = scalableResourceSelector && compileLabelSelector(scalableResourceSelector as never);
   const isMember = (object: Scalable): boolean =>
@@ -59,14 +64,14 @@ export function selectScalables(nodeClass: ClusterApiNodeClass, view: HubView): 
   const sets = view.sets
     .list()
     .filter((set) => !set.metadata.ownerReferences?.some(({ kind }) => kind === 'MachineDeployment'));
-  const found: [ScalableKind, Scalable][] = [
-    ...view.deployments
-      .list()
-      .filter(isMember)
-      .map((object): [ScalableKind, Scalable] => ['MachineDeployment', object]),
-    ...sets.filter(isMember).map((object): [ScalableKind, Scalable] => ['MachineSet', object]),
+  const keyed = (kind: ScalableKind, objects: readonly Scalable[]): [string, Scalable][] =>
+    objects.filter(isMember).map((object) => [memberKey(kind, object), object]);
+  const found = [
+    ...keyed('MachineDeployment', view.deployments.list()),
+    ...keyed('MachineSet', sets),
+    ...templates.filter(([, template]) => isMember(template)),
   ];
-  return found.sort(([aKind, a], [bKind, b]) => compareStrings(memberKey(aKind, a), memberKey(bKind, b)));
+  return found.sort(([a], [b]) => compareStrings(a, b));
 }
 
 export interface ReadOptions {
@@ -77,12 +82,12 @@ export interface ReadOptions {
 }
 
 /** Reads the selected resources. One that cannot be read costs only itself. */
-export function readMembers(selected: readonly [ScalableKind, Scalable][], options: ReadOptions): Members {
+export function readMembers(selected: readonly [key: string, object: Scalable][], options: ReadOptions): Members {
   const invalid: InvalidMember[] = [];
   const read: { key: string; object: Scalable; shape: Shape }[] = [];
-  for (const [kind, object] of selected) {
-    const key = memberKey(kind, object);
+  for (const [key, object] of selected) {
     try {
+      if (isTemplateKey(key)) checkTemplate(object);
       read.push({ key, object, shape: shapeOf(object, options.templates.get(key)) });
     } catch (error) {
       invalid.push({ key, object, problem: messageOf(error) });
@@ -132,7 +137,7 @@ function typeNames(members: readonly { key: string; object: Scalable; shape: Sha
     const kind = kindOf(shape);
     const candidates = label
       ? [label, `${label}.${name}`, `${label}.${namespace}.${name}`]
-      : [name, `${namespace}.${name}`, key.replaceAll('/', '.')];
+      : [name, `${namespace}.${name}`, key.replaceAll(/[/:]/g, '.')];
     const free = candidates.find((candidate) => (takenBy.get(candidate) ?? kind) === kind) ?? candidates.at(-1)!;
     takenBy.set(free, kind);
     names.set(key, free);

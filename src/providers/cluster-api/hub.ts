@@ -7,7 +7,7 @@ import { isForbidden, isNotFound } from '../../kube/api-error.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { kinds as coreKinds } from '../../kube/kinds.ts';
-import type { KubeObject } from '../../kube/object.ts';
+import type { KubeObject, ResourceType, UnstructuredObject } from '../../kube/object.ts';
 import type { Cluster } from '../../runtime/clusters.ts';
 import type { Logger } from '../../runtime/logging.ts';
 import {
@@ -23,7 +23,8 @@ import {
   type ScalableKind,
   type Template,
 } from './kinds.ts';
-import { annotations, capi } from './names.ts';
+import { annotations, capi, memberLabel } from './names.ts';
+import { asScalable, isTemplateKey, templateKey, templateKindOf } from './orphans.ts';
 
 /** The management cluster cannot be used now; trying again later may help. */
 export class HubUnavailableError extends KarpenterError {
@@ -49,6 +50,7 @@ const retryMs = 5000;
 /** How long a question waits for the first reading. */
 const readyWaitMs = 3000;
 
+const infrastructureGroup = 'infrastructure.cluster.x-k8s.io';
 const byProviderID = 'clusterApiProviderID';
 const byClaim = 'clusterApiClaim';
 const byOwner = 'clusterApiOwner';
@@ -66,7 +68,14 @@ export function ownersOf({ metadata }: Machine): string[] {
   return [
     ...(deployment ? [`MachineDeployment/${namespace}/${deployment}`] : []),
     ...(set ? [`MachineSet/${namespace}/${set}`] : []),
+    ...(deployment || set ? [] : templatesOf(metadata)),
   ];
+}
+
+/** What a Machine without an owner was made from. */
+function templatesOf({ annotations: own, ownerReferences = [] }: KubeObject['metadata']): string[] {
+  const key = own?.[annotations.member];
+  return key !== undefined && isTemplateKey(key) && ownerReferences.every(({ controller }) => !controller) ? [key] : [];
 }
 
 /** The management cluster as it was last seen. */
@@ -84,9 +93,10 @@ export class Hub {
   readonly #options: HubOptions;
   readonly #listeners = new Set<() => void>();
   readonly #templates = new Map<string, { readonly until: number; readonly read: Promise<Template | undefined> }>();
-  readonly #plurals = new Map<string, Promise<string | undefined>>();
+  readonly #kinds = new Map<string, Promise<ResourceType | undefined>>();
   /** Changes with every change of a MachineDeployment or MachineSet. */
   version = 0;
+  #templateInformers: readonly Informer<UnstructuredObject>[] | undefined;
   #view: HubView | undefined;
   #identity: string | undefined;
   #isEmpty = false;
@@ -200,6 +210,11 @@ export class Hub {
   /** The MachineDeployment or MachineSet under a member key. */
   scalable(key: string): Scalable | undefined {
     const [kind = '', namespace = '', name = ''] = key.split('/');
+    if (isTemplateKey(key)) {
+      const informer = this.#templateInformers?.find(({ type }) => type.kind === templateKindOf(key));
+      const template = informer?.get(`${namespace}/${name}`);
+      return template && asScalable(informer!.type, template);
+    }
     return (kind === 'MachineSet' ? this.view.sets : this.view.deployments).get(`${namespace}/${name}`);
   }
 
@@ -211,58 +226,81 @@ export class Hub {
     const now = this.#options.clock.monotonic();
     const known = this.#templates.get(key);
     if (known && known.until > now) return known.read;
-    const read = this.#readTemplate(group, ref, namespace, signal);
+    const read = this.#readTemplate(ref, namespace, signal);
     this.#templates.set(key, { until: now + templateTtlMs, read });
     read.catch(() => this.#templates.delete(key));
     return read;
   }
 
-  async #readTemplate(
-    group: string,
-    ref: ObjectReference,
-    namespace: string,
-    signal: AbortSignal,
-  ): Promise<Template | undefined> {
-    const { client } = this.cluster;
-    const path = await this.#pathOf(group, ref.kind!, signal);
-    if (path === undefined) return undefined;
+  async #readTemplate(ref: ObjectReference, namespace: string, signal: AbortSignal): Promise<Template | undefined> {
+    const type = await this.kindOf(groupOf(ref), ref.kind ?? '', signal);
+    if (!type) return undefined;
+    const client = this.cluster.client.resource(type as ResourceType<Template>);
     try {
-      const where = `${path.slice(0, path.lastIndexOf('/'))}/namespaces/${ref.namespace ?? namespace}`;
-      const body = await client.request({
-        method: 'GET',
-        path: `${where}${path.slice(path.lastIndexOf('/'))}/${ref.name}`,
-        signal,
-      });
-      return body as Template;
+      return await client.get(ref.name ?? '', { namespace: ref.namespace ?? namespace, signal });
     } catch (error) {
       if (isNotFound(error) || isForbidden(error)) return undefined;
       throw error;
     }
   }
 
-  /** `/apis/<group>/<preferred version>/<plural>` of a kind, as discovery gives it. */
-  #pathOf(group: string, kind: string, signal: AbortSignal): Promise<string | undefined> {
+  /** A kind of another group in the version that the management cluster prefers; undefined when it is not served. */
+  kindOf(group: string, kind: string, signal: AbortSignal): Promise<ResourceType | undefined> {
     const key = `${group}/${kind}`;
-    const known = this.#plurals.get(key);
+    const known = this.#kinds.get(key);
     if (known) return known;
-    const found = this.#discoverPath(group, kind, signal);
-    this.#plurals.set(key, found);
+    const found = this.#kindsIn(group, signal).then((types) => types.find((type) => type.kind === kind));
+    this.#kinds.set(key, found);
     // What was not found may be installed later.
-    const forget = (): void => void this.#plurals.delete(key);
-    found.then((path) => path === undefined && forget(), forget);
+    const forget = (): void => void this.#kinds.delete(key);
+    found.then((type) => type === undefined && forget(), forget);
     return found;
   }
 
-  async #discoverPath(group: string, kind: string, signal: AbortSignal): Promise<string | undefined> {
-    const { client } = this.cluster;
-    const preferred = (await this.#discover(group, signal))[0];
-    if (preferred === undefined) return undefined;
-    const path = `/apis/${group}/${preferred}`;
-    const { resources = [] } = (await client.request({ method: 'GET', path, signal })) as {
-      resources?: { name: string; kind: string }[];
+  async #kindsIn(group: string, signal: AbortSignal): Promise<ResourceType[]> {
+    const [version] = await this.#discover(group, signal);
+    if (version === undefined) return [];
+    const path = `/apis/${group}/${version}`;
+    const { resources = [] } = (await this.cluster.client.request({ method: 'GET', path, signal })) as {
+      resources?: { name: string; kind: string; namespaced: boolean }[];
     };
-    const plural = resources.find((resource) => resource.kind === kind && !resource.name.includes('/'))?.name;
-    return plural && `${path}/${plural}`;
+    return resources
+      .filter(({ name }) => !name.includes('/'))
+      .map(({ name, kind, namespaced }) => ({ group, version, kind, plural: name, namespaced }));
+  }
+
+  /**
+   * The infrastructure templates that are members, read as if something scaled them. Followed from the first time they are
+   * asked for; those that may not be listed are not there.
+   */
+  async templates(signal: AbortSignal): Promise<[key: string, template: Scalable][]> {
+    if (!this.#templateInformers) await this.#followTemplates(signal);
+    const all: [string, Scalable][] = [];
+    for (const informer of this.#templateInformers ?? []) {
+      for (const template of informer.list()) {
+        all.push([templateKey(informer.type.kind, template), asScalable(informer.type, template)]);
+      }
+    }
+    return all;
+  }
+
+  async #followTemplates(signal: AbortSignal): Promise<void> {
+    const { clock, namespace } = this.#options;
+    const types = (await this.#kindsIn(infrastructureGroup, signal)).filter(({ kind }) =>
+      kind.endsWith('MachineTemplate'),
+    );
+    const selection = { labelSelector: memberLabel, tolerateMissing: true, ...(namespace ? { namespace } : {}) };
+    const informers = types.map((type) =>
+      this.cluster.informers.get(type as ResourceType<UnstructuredObject>, selection),
+    );
+    const changed = (): void => {
+      this.version++;
+      this.#changed();
+    };
+    for (const informer of informers) informer.addHandler({ added: changed, updated: changed, deleted: changed });
+    this.#templateInformers = informers;
+    const synced = Promise.all(informers.map((informer) => informer.waitForSync(signal))).catch(() => undefined);
+    await Promise.race([synced, clock.sleep(readyWaitMs, signal).catch(() => undefined)]);
   }
 
   /** The versions of a group that are served, the preferred one first; none when the group is not there. */

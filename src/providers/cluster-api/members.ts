@@ -8,7 +8,7 @@ import { kinds } from '../../kube/kinds.ts';
 import type { ResourceType } from '../../kube/object.ts';
 import type { Cluster } from '../../runtime/clusters.ts';
 import { type Member, type Members, readMembers, selectScalables } from './catalog.ts';
-import { type Hub, memberKey } from './hub.ts';
+import type { Hub } from './hub.ts';
 import type { Template } from './kinds.ts';
 import type { PriceTable } from './prices.ts';
 import { needsTemplate } from './shape.ts';
@@ -60,13 +60,14 @@ export class MemberReader {
   }
 
   async #read(nodeClass: ClusterApiNodeClass, signal: AbortSignal): Promise<Members> {
-    const selected = selectScalables(nodeClass, this.#hub.view);
+    const orphans = nodeClass.spec?.orphanMachines === 'Enabled' ? await this.#hub.templates(signal) : [];
+    const selected = selectScalables(nodeClass, this.#hub.view, orphans);
     const templates = new Map<string, Template>();
-    for (const [kind, object] of selected) {
+    for (const [key, object] of selected) {
       const ref = object.spec?.template?.spec?.infrastructureRef;
       if (!ref || !needsTemplate(object)) continue;
       const template = await this.#hub.template(ref, object.metadata.namespace ?? '', signal);
-      if (template) templates.set(memberKey(kind, object), template);
+      if (template) templates.set(key, template);
     }
     return readMembers(selected, { nodeClass, templates, prices: await this.#pricesOf(nodeClass, signal) });
   }

@@ -21,6 +21,8 @@ export const capi = {
   interruptible: 'cluster.x-k8s.io/interruptible',
   /** A taint that Cluster API takes off once it has put its labels on the Node. */
   uninitializedTaint: 'node.cluster.x-k8s.io/uninitialized',
+  clonedFromName: 'cluster.x-k8s.io/cloned-from-name',
+  clonedFromKind: 'cluster.x-k8s.io/cloned-from-groupkind',
   /** On NodeClaims, by the upstream provider: `namespace/name` of the Machine. */
   upstreamMachine: 'cluster.x-k8s.io/machine',
 } as const;
@@ -47,6 +49,12 @@ export const annotations = {
   capacityType: `${providerGroup}/capacity-type`,
   /** On a member: what the system keeps for itself, as `cpu=100m,memory=500Mi`. */
   overhead: `${providerGroup}/overhead`,
+  /** On an infrastructure template: where Machines without an owner get their user data from, their version and place. */
+  bootstrapTemplate: `${providerGroup}/bootstrap`,
+  version: `${providerGroup}/version`,
+  failureDomain: `${providerGroup}/failure-domain`,
+  /** On a Machine without an owner: the template it was made from, as a member key. */
+  member: `${providerGroup}/member`,
   /** On a Machine: the NodeClaim it belongs to. Whoever writes it first owns the Machine. */
   claimUid: `${providerGroup}/nodeclaim-uid`,
   claimName: `${providerGroup}/nodeclaim`,

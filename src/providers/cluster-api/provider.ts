@@ -21,13 +21,14 @@ import type { Logger } from '../../runtime/logging.ts';
 import { conflict, requirementsOf } from '../../scheduling/requirements.ts';
 import { Binder, ownerKeyOf } from './binder.ts';
 import { type Catalog, type Choice, catalogOf, knowsTaints, type Members } from './catalog.ts';
-import { driftOf, driftReasons } from './drift.ts';
+import { driftOf, driftReasons, templateHash } from './drift.ts';
 import { type Hub, memberKey } from './hub.ts';
 import { holdOf, instanceOf, type Target, targetOf } from './instances.ts';
 import { creationProblemOf, failureOf, isDeleting, type Machine, type MachineTaint, providerIDOf } from './kinds.ts';
 import { claimsOf, holds } from './ledger.ts';
 import { MemberReader } from './members.ts';
 import { annotations, capi, clusterApiLabelSet, memberLabel } from './names.ts';
+import { isTemplateKey, makeMachine } from './orphans.ts';
 import { Remover } from './remover.ts';
 import { Scaler } from './scaler.ts';
 import { UnavailableMembers } from './unavailable.ts';
@@ -88,6 +89,10 @@ export class ClusterApiProvider implements CloudProvider {
     let machine = this.#machineOfClaim(claim);
     let key = machine ? ownerKeyOf(machine) : this.#holder(uid);
     if (!machine && key === undefined) key = await this.#raise(claim, signal);
+    else if (machine && key !== undefined && isTemplateKey(key) && !providerIDOf(machine)) {
+      // A crash may have left the Machine without what it refers to.
+      await this.#makeOrphan(key, claim, signal);
+    }
     if (key === undefined) throw new InsufficientCapacityError('the Machine belongs to nothing that could be scaled');
     const started = this.#waiting.get(uid) ?? this.#options.clock.monotonic();
     this.#waiting.set(uid, started);
@@ -174,9 +179,9 @@ export class ClusterApiProvider implements CloudProvider {
     const machine = this.#find(targetOf(claim.status?.providerID ?? ''), claim.metadata.uid);
     if (!machine || isDeleting(machine) || !nodeClass || nodeClass.spec?.drift === 'Defer') return '';
     const key = ownerKeyOf(machine) ?? '';
+    const { valid, invalid } = await this.members.read(nodeClass, signal);
     const owner = hub.scalable(key);
     if (!owner) return '';
-    const { valid, invalid } = await this.members.read(nodeClass, signal);
     if (![...valid, ...invalid].some((member) => member.key === key)) return driftReasons.member;
     return driftOf(hub, machine, owner, signal);
   }
@@ -188,12 +193,26 @@ export class ClusterApiProvider implements CloudProvider {
     const { choices } = this.#catalog(await this.members.read(nodeClass, signal), taintsOf(claim.spec));
     const adopt = nodeClass.spec?.machineAdoption === 'IfUnclaimed';
     for (const { member } of choices.filter((choice) => fits(choice, claim)).sort(cheapestFirst)) {
+      if (isTemplateKey(member.key)) {
+        await this.#makeOrphan(member.key, claim, signal);
+        return member.key;
+      }
       const outcome = await this.#scaler.enter(member.key, { kind: 'raise', uid, adopt });
       if (outcome === 'done') return member.key;
     }
     throw new InsufficientCapacityError(
       `none of ${choices.length} MachineDeployments and MachineSets of ClusterAPINodeClass ${nodeClass.metadata.name} fits and has room`,
     );
+  }
+
+  /** The Machine of a NodeClaim straight from a template, or what is missing of it. */
+  async #makeOrphan(key: string, claim: NodeClaim, signal: AbortSignal): Promise<void> {
+    const { hub } = this.#options;
+    await hub.templates(signal);
+    const template = hub.scalable(key);
+    if (!template) throw new InsufficientCapacityError(`${key} is gone`);
+    const hash = await templateHash(hub, template.spec?.template?.spec, template.metadata.namespace ?? '', signal);
+    this.#binder.remember(await makeMachine({ hub, key, template, claim, hash }, signal));
   }
 
   #failureOf(machine: Machine | undefined, key: string, started: number): string | undefined {

@@ -10,6 +10,7 @@ import { replicasOf } from './catalog.ts';
 import type { Hub } from './hub.ts';
 import { isDeleting, type Machine, rollsByItself } from './kinds.ts';
 import { holds, isMarked } from './ledger.ts';
+import { isTemplateKey } from './orphans.ts';
 import type { Scaler } from './scaler.ts';
 
 export interface Removal {
@@ -45,10 +46,13 @@ export class Remover {
     const { uid, machine } = removal;
     const key = removal.holder ?? (machine && ownerKeyOf(machine));
     if (!machine || isDeleting(machine)) {
-      if (key !== undefined && !this.#mustWait(removal, key)) await this.#release(key, uid, true);
+      if (key !== undefined && !isTemplateKey(key) && !this.#mustWait(removal, key))
+        await this.#release(key, uid, true);
       return;
     }
-    if (key === undefined || !this.#scaler.object(key)) return this.#deleteDirectly(machine, signal);
+    if (key === undefined || isTemplateKey(key) || !this.#scaler.object(key)) {
+      return this.#deleteDirectly(machine, signal);
+    }
     const held = holds(this.#scaler.ledger(key), uid);
     const wasMarked = isMarked(machine);
     // Neither marked nor in the ledger: somebody took the record away. It comes back first, so that it counts once.

@@ -74,6 +74,7 @@ const definitions: readonly Definition[] = [
     spec: free,
     columns: [age],
   },
+  { kind: 'EmbeddedMachine', plural: 'embeddedmachines', of: infrastructureGroup, spec: free, columns: [age] },
 ];
 
 /** The CRDs, serving one version. */

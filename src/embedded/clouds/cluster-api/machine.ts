@@ -20,13 +20,18 @@ import {
 } from './objects.ts';
 
 export function machineController(context: ModelContext): Controller {
-  return new Controller({
-    ...context,
-    name: 'capi-machine',
-    kind: 'Machine',
-    reconciler: vanishingIsFine(new Machines(context)),
-    maxConcurrent: 20,
-  }).watch(context.informers.of(context.types.machine));
+  return (
+    new Controller({
+      ...context,
+      name: 'capi-machine',
+      kind: 'Machine',
+      reconciler: vanishingIsFine(new Machines(context)),
+      maxConcurrent: 20,
+    })
+      .watch(context.informers.of(context.types.machine))
+      // The infrastructure of a Machine without an owner has its name.
+      .watch(context.informers.of(context.types.infrastructure))
+  );
 }
 
 const providerScheme = 'embedded://';
@@ -46,10 +51,24 @@ class Machines {
     const { informers, types } = this.#context;
     const machine = informers.of(types.machine).get(key);
     if (!machine) return;
+    if (machine.metadata.deletionTimestamp === undefined && !(await this.#isAdopted(machine))) return;
     const behavior = this.#behavior(machine);
     return machine.metadata.deletionTimestamp === undefined
       ? this.#bringUp(machine, behavior)
       : this.#takeDown(machine, behavior);
+  }
+
+  /** Holds on to a Machine, and gives whether its infrastructure is there: whoever made it may still be at it. */
+  async #isAdopted(machine: Machine): Promise<boolean> {
+    const { client, informers, types } = this.#context;
+    const { name = '', namespace, finalizers = [] } = machine.metadata;
+    if (!finalizers.includes(machineFinalizer)) {
+      const metadata = { finalizers: [...finalizers, machineFinalizer] };
+      await client.resource(types.machine).patch(name, { metadata }, { namespace });
+    }
+    const ref = machine.spec?.infrastructureRef;
+    if (ref?.kind !== types.infrastructure.kind) return true;
+    return informers.of(types.infrastructure).get(`${namespace}/${ref.name}`) !== undefined;
   }
 
   /** Each step falls due at its own time since the Machine was made: a restart changes nothing. */
@@ -116,7 +135,7 @@ class Machines {
     const { namespace = '', labels = {} } = machine.metadata;
     const deployment = informers.of(types.machineDeployment).get(`${namespace}/${labels[names.deploymentName]}`);
     const set = informers.of(types.machineSet).get(`${namespace}/${controllerOf(machine)?.name}`);
-    return (deployment ?? set)?.metadata.annotations ?? {};
+    return (deployment ?? set ?? this.#template(machine))?.metadata.annotations ?? {};
   }
 
   async #takeDown(machine: Machine, { deleteMs = 0 }: Behavior): Promise<Result | void> {
@@ -163,9 +182,12 @@ class Machines {
 
   #template(machine: Machine): MachineClass | undefined {
     const { informers, types } = this.#context;
+    const { namespace } = machine.metadata;
     const ref = machine.spec?.infrastructureRef;
-    if (ref?.kind !== types.machineClass.kind) return undefined;
-    return informers.of(types.machineClass).get(`${machine.metadata.namespace}/${ref.name}`);
+    const infrastructure = informers.of(types.infrastructure).get(`${namespace}/${ref?.name}`);
+    const cloned = infrastructure?.metadata.annotations?.[names.clonedFromName];
+    const name = ref?.kind === types.infrastructure.kind ? cloned : ref?.name;
+    return informers.of(types.machineClass).get(`${namespace}/${name}`);
   }
 
   async #setStatus(machine: Machine, status: MachineStatus): Promise<void> {

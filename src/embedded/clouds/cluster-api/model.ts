@@ -58,6 +58,7 @@ export async function startClusterApi(options: ClusterApiModelOptions): Promise<
   const types = typesOf(version);
   const informers = new SharedInformers({ client: hub, clock, random, log });
   informers.of(types.machineClass);
+  informers.of(types.infrastructure);
   const context: ModelContext = {
     client: hub,
     workload,

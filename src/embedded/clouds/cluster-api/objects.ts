@@ -15,6 +15,7 @@ export const names = {
   machine: 'cluster.x-k8s.io/machine',
   ownerKind: 'cluster.x-k8s.io/owner-kind',
   ownerName: 'cluster.x-k8s.io/owner-name',
+  clonedFromName: 'cluster.x-k8s.io/cloned-from-name',
   deleteMachine: 'cluster.x-k8s.io/delete-machine',
   paused: 'cluster.x-k8s.io/paused',
   templateHash: 'machine-template-hash',
@@ -119,6 +120,11 @@ export interface MachineClass extends KubeObject {
   status?: { capacity?: Record<string, string>; nodeInfo?: { architecture?: string; operatingSystem?: string } };
 }
 
+/** The infrastructure of a Machine that was made without a MachineSet. */
+export interface MachineInfrastructure extends KubeObject {
+  spec?: { behavior?: Behavior };
+}
+
 /** How a machine comes up. What is left out is as the model's own. */
 export interface Behavior {
   /** From the Machine to its provider id. */
@@ -139,6 +145,7 @@ export interface Types {
   readonly machineSet: ResourceType<MachineSet>;
   readonly machine: ResourceType<Machine>;
   readonly machineClass: ResourceType<MachineClass>;
+  readonly infrastructure: ResourceType<MachineInfrastructure>;
 }
 
 export function typesOf(version: Version): Types {
@@ -155,6 +162,7 @@ export function typesOf(version: Version): Types {
     machineSet: type('MachineSet', 'machinesets'),
     machine: type('Machine', 'machines'),
     machineClass: type('EmbeddedMachineTemplate', 'embeddedmachinetemplates', infrastructureGroup),
+    infrastructure: type('EmbeddedMachine', 'embeddedmachines', infrastructureGroup),
   };
 }
 

@@ -125,7 +125,8 @@ export class ApiServer {
     }
     const { resource, version } = found;
     if (!resource.namespaced && info.namespace !== '' && resource.id !== 'namespaces') throw unknownResource();
-    if (isReview(resource)) return answerReview(request, resource, this.#authorizer, this.authenticator);
+    if (isReview(resource))
+      return answerReview(request, info.name !== '', resource, this.#authorizer, this.authenticator);
     const context = {
       ...this.#parts,
       request,

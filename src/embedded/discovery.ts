@@ -25,12 +25,16 @@ const version = {
 /** Answers what is no request for a resource. */
 export function handleDiscovery(registry: Registry, request: ApiRequest, info: RequestInfo): ApiResponse {
   const path = info.path.length > 1 && info.path.endsWith('/') ? info.path.slice(0, -1) : info.path;
-  if (request.method !== 'GET' && request.method !== 'HEAD') throw methodNotAllowed();
-  if (/^\/(healthz|livez|readyz)(\/|$)/.test(path)) return health(path, request);
+  // Health is told to whoever asks, however they ask.
+  if (/^\/(?:healthz|livez|readyz)(?:\/(?:ping|log|etcd))?$/.test(path)) return health(path, request);
+  if (path === '/') return { status: 200, body: { paths: pathsOf(registry) } };
+  if (request.method !== 'GET' && request.method !== 'HEAD') {
+    if (isServed(registry, path)) throw methodNotAllowed();
+    return notFound;
+  }
   if (path === '/version') return { status: 200, body: version };
   if (path === '/api') return root(registry, request, true);
   if (path === '/apis') return root(registry, request, false);
-  if (path === '/') return { status: 200, body: { paths: pathsOf(registry) } };
   if (path === '/openapi/v2') return openApi(request, () => openApiV2(registry));
   if (path === '/openapi/v3') return { status: 200, body: openApiV3Index(registry) };
   if (path.startsWith('/openapi/v3/')) {
@@ -39,6 +43,11 @@ export function handleDiscovery(registry: Registry, request: ApiRequest, info: R
     return openApi(request, () => document);
   }
   return groupOrVersion(registry, path);
+}
+
+/** Whether a path is one of those that only tell. */
+function isServed(registry: Registry, path: string): boolean {
+  return /^\/(?:(?:version|api|apis)$|openapi\/v[23]$)/.test(path) || groupOrVersion(registry, path).status === 200;
 }
 
 const notFound: ApiResponse = Object.freeze({ status: 404, text: '404 page not found\n' });

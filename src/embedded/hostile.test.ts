@@ -30,6 +30,39 @@ test('every kind our client knows is served, printed and described', () => {
   }
 });
 
+test('fields of metadata named like what every JavaScript object has are unknown fields', () => {
+  const api = server();
+  const body = { metadata: { name: 'x', hasOwnProperty: '', toString: 1, constructor: {} } };
+  const path = '/api/v1/namespaces/default/configmaps';
+  const answer = api.handle({ method: 'POST', path, query: {}, body, ownsBody: false, user: systemUser });
+  expect(answer.status).toBe(201);
+  expect(Object.keys((answer.body as { metadata: object }).metadata)).not.toContain('hasOwnProperty');
+});
+
+test('a merge patch of a node does not touch the status that is stored', () => {
+  const api = server();
+  const request = (method: string, path: string, body: unknown, contentType?: string) =>
+    api.handle({
+      method,
+      path,
+      query: {},
+      body,
+      ownsBody: false,
+      user: systemUser,
+      ...(contentType ? { contentType } : {}),
+    });
+  const node = (): { spec: object; status: { allocatable?: object } } =>
+    request('GET', '/api/v1/nodes/x', undefined).body as never;
+  request('POST', '/api/v1/nodes', { metadata: { name: 'x' } });
+  const status = '/api/v1/nodes/x/status';
+  request('PATCH', status, { status: { capacity: { cpu: '1' } } }, 'application/merge-patch+json');
+  request('PATCH', status, { status: { allocatable: null } }, 'application/merge-patch+json');
+  const answer = request('PATCH', '/api/v1/nodes/x', { spec: { unschedulable: true } }, 'application/merge-patch+json');
+  expect(answer.status).toBe(200);
+  expect(node().status.allocatable).toEqual({ cpu: '1' });
+  expect(node().spec).toMatchObject({ unschedulable: true });
+});
+
 test('objects with next to nothing in them can be printed', () => {
   const api = server();
   for (const resource of api.registry.all()) {

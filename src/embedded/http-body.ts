@@ -30,7 +30,9 @@ export function parseBody(bytes: Buffer, method: string, contentType: string | u
   if (bytes.length === 0) return {};
   const media = (contentType ?? '').split(';')[0]!.trim().toLowerCase();
   if (media === 'application/vnd.kubernetes.protobuf' && method !== 'PATCH') return { body: decodeProtobuf(bytes) };
-  const known = method === 'PATCH' ? patches.has(media) : json.has(media) || yaml.has(media);
+  // A type that cannot be read is another thing than none.
+  const garbled = media === '' && (contentType ?? '').trim() !== '';
+  const known = !garbled && (method === 'PATCH' ? patches.has(media) : json.has(media) || yaml.has(media));
   if (!known) {
     throw unsupportedMediaType(
       method === 'PATCH'
@@ -39,7 +41,7 @@ export function parseBody(bytes: Buffer, method: string, contentType: string | u
     );
   }
   const text = bytes.toString('utf8');
-  const parsed = yaml.has(media) ? { body: readYaml(text) } : readJson(text, method);
+  const parsed = yaml.has(media) ? readYaml(text) : readJson(text, method);
   if (depthOf(parsed.body) > deepest) throw badRequest(`the body is nested deeper than ${deepest} levels`);
   return parsed;
 }
@@ -62,12 +64,14 @@ function summary(text: string): string {
   return shown.length > 1024 ? `${shown.slice(0, 1024)} [truncated]` : shown;
 }
 
-function readYaml(text: string): unknown {
+function readYaml(text: string): ParsedBody {
   try {
+    // Half of a pair is no character; Go's reader takes no pairs either.
+    if (/\\u[dD][89a-fA-F]/.test(text)) throw new Error('found invalid Unicode character escape code');
     // Aliases can make a small text a huge value.
-    return parseYaml(text, { maxAliasCount: 100, logLevel: 'error' }) as unknown;
+    return { body: parseYaml(text, { maxAliasCount: 100, logLevel: 'error' }) as unknown };
   } catch (error) {
-    throw badRequest(`error decoding YAML: ${messageOf(error)}`);
+    return { bodyProblem: `yaml: ${messageOf(error)}` };
   }
 }
 

@@ -86,10 +86,13 @@ test('clients that trust the generated authority get through; the certificate na
 test('without a token, or with a wrong one, only health and version are told', async () => {
   const { call } = await world();
   expect((await call('GET', '/readyz', { token: null })).text).toBe('ok');
-  for (const token of [null, 'wrong']) {
-    const { status, body } = await call('GET', pods, { token });
-    expect([status, body.reason, body.message]).toEqual([401, 'Unauthorized', 'Unauthorized']);
-  }
+  const nobody = await call('GET', pods, { token: null });
+  expect([nobody.status, nobody.body.message]).toEqual([
+    403,
+    'pods is forbidden: User "system:anonymous" cannot list resource "pods" in API group "" in the namespace "default"',
+  ]);
+  const { status, body } = await call('GET', pods, { token: 'wrong' });
+  expect([status, body.reason, body.message]).toEqual([401, 'Unauthorized', 'Unauthorized']);
 });
 
 test('roles are enforced, and refusals say who may not do what', async () => {
@@ -155,6 +158,24 @@ test('a protobuf body of a typed client is understood', async () => {
     headers: { 'content-type': 'application/vnd.kubernetes.protobuf' },
   });
   expect([status, created.data, created.metadata.name]).toEqual([201, { k: 'v' }, 'a']);
+});
+
+test('warnings in any script travel as UTF-8', async () => {
+  const { call } = await world();
+  const body = JSON.stringify({ metadata: { name: 'a' }, 'größe\ufffd\u007f': 1 });
+  const path = '/api/v1/namespaces/default/configmaps?fieldValidation=Warn';
+  const { headers, status } = await call('POST', path, { body, headers: json });
+  const warning = Buffer.from(String(headers['warning']), 'latin1').toString('utf8');
+  expect([status, warning]).toEqual([201, '299 - "unknown field \\"größe\ufffd \\""']);
+});
+
+test('who sends no bearer token is anonymous, who sends a wrong one is refused', async () => {
+  const { call } = await world();
+  const codes = [];
+  for (const authorization of ['', 'Basic eDp5', 'Bearer', 'Bearer wrong']) {
+    codes.push((await call('GET', pods, { headers: { authorization } })).status);
+  }
+  expect(codes).toEqual([403, 403, 403, 401]);
 });
 
 test('warnings travel in headers', async () => {

@@ -11,7 +11,7 @@ import type { Random } from '../base/random.ts';
 import type { Logger } from '../runtime/logging.ts';
 import type { Authenticator } from './authentication.ts';
 import { makeCertificate } from './certificates.ts';
-import { parseBody } from './http-body.ts';
+import { type ParsedBody, parseBody } from './http-body.ts';
 import type { ApiRequest, ApiResponse, LineStream, UserInfo } from './rest/request.ts';
 import { badRequest, StatusError, tooLarge, unauthorized, unsupportedMediaType } from './status.ts';
 
@@ -47,7 +47,6 @@ const compressFrom = 128 * 1024;
 /** To what is no HTTP, as Go's server says it. */
 const notHttp =
   'HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n400 Bad Request';
-const publicPaths = /^\/(healthz|livez|readyz|version)(\/|$)/;
 const anonymous: UserInfo = Object.freeze({ username: 'system:anonymous', groups: ['system:unauthenticated'] });
 const compress = promisify(gzip);
 
@@ -127,20 +126,20 @@ async function serve(server: Served, request: IncomingMessage, response: ServerR
 }
 
 async function answerTo(server: Served, request: IncomingMessage): Promise<ApiResponse> {
-  const url = parseUrl(request.url ?? '/');
-  const user = actingUser(server, request, userOf(server.authenticator, request, url.pathname));
+  const [path, search] = splitUrl(request.url ?? '/');
+  const user = actingUser(server, request, userOf(server.authenticator, request));
   const query: Record<string, string> = {};
-  for (const [key, value] of url.searchParams) if (!(key in query)) query[key] = value;
+  for (const [key, value] of new URLSearchParams(search)) if (!(key in query)) query[key] = value;
   const contentType = request.headers['content-type'];
   const method = request.method ?? 'GET';
   // Those that lead into a container are refused by their own words, further in.
-  if (request.headers.upgrade !== undefined && !/\/(?:exec|attach|portforward|proxy)(?:\/|$)/.test(url.pathname))
+  if (request.headers.upgrade !== undefined && !/\/(?:exec|attach|portforward|proxy)(?:\/|$)/.test(path))
     throw badRequest('upgrade requests are not served by the embedded cluster');
   const text = await readBody(request);
-  const parsed = parseBody(text, method, contentType);
+  const parsed = readable(() => parseBody(text, method, contentType));
   return server.handle({
     method,
-    path: url.pathname,
+    path,
     query,
     ...parsed,
     ownsBody: true,
@@ -155,27 +154,33 @@ async function answerTo(server: Served, request: IncomingMessage): Promise<ApiRe
 /** Whoever a request acts as: its sender, or the user that it asks to be. */
 function actingUser(server: Served, request: IncomingMessage, user: UserInfo): UserInfo {
   const [username] = [request.headers['impersonate-user'] ?? []].flat();
-  if (username === undefined) return user;
+  if (username === undefined || username === '') return user;
   const groups = request.headersDistinct['impersonate-group'] ?? [];
   return server.impersonate(user, { username, groups });
 }
 
-function parseUrl(text: string): URL {
+/** What a body comes to; whether anybody looks at it is decided later. */
+function readable(parse: () => ParsedBody): ParsedBody | { readonly bodyRefusal: StatusError } {
   try {
-    return new URL(text.startsWith('/') ? `https://localhost${text}` : text);
-  } catch {
-    throw badRequest('the request path cannot be parsed');
+    return parse();
+  } catch (error) {
+    if (error instanceof StatusError) return { bodyRefusal: error };
+    throw error;
   }
 }
 
-function userOf(authenticator: Authenticator, request: IncomingMessage, path: string): UserInfo {
-  const header = request.headers.authorization;
-  if (header === undefined) {
-    if (publicPaths.test(path)) return anonymous;
-    throw unauthorized();
-  }
-  const token = /^Bearer +(\S+) *$/i.exec(header)?.[1];
-  const user = token === undefined ? undefined : authenticator.userOf(token);
+/** Path and query as they were sent: dots in a path are names like others. */
+function splitUrl(text: string): [path: string, search: string] {
+  const url = text.startsWith('/') ? text : text.replace(/^[a-z]+:\/\/[^/?]*/i, '');
+  const at = url.indexOf('?');
+  return at < 0 ? [url, ''] : [url.slice(0, at), url.slice(at + 1)];
+}
+
+/** Who sends no token is nobody; who sends a wrong one is refused. */
+function userOf(authenticator: Authenticator, request: IncomingMessage): UserInfo {
+  const [scheme = '', token = ''] = (request.headers.authorization ?? '').trim().split(' ');
+  if (scheme.toLowerCase() !== 'bearer' || token === '') return anonymous;
+  const user = authenticator.userOf(token);
   if (!user) throw unauthorized();
   return user;
 }
@@ -234,7 +239,9 @@ async function send(request: IncomingMessage, response: ServerResponse, answer: 
 function setHeaders(response: ServerResponse, answer: ApiResponse): void {
   for (const [name, value] of Object.entries(answer.headers ?? {})) response.setHeader(name, value);
   const warnings = (answer.warnings ?? []).map(
-    (warning) => `299 - ${JSON.stringify(warning.replaceAll(/[\r\n]/g, ' '))}`,
+    // Headers are bytes: what is beyond ASCII goes as UTF-8, as Go sends it.
+    (warning) =>
+      Buffer.from(`299 - ${JSON.stringify(warning.replaceAll(/[\r\n\x7f]/g, ' '))}`, 'utf8').toString('latin1'),
   );
   if (warnings.length > 0) response.setHeader('Warning', warnings);
 }

@@ -15,6 +15,8 @@ const token = 'test-admin-token';
 /** A control plane of this test's own; `stop` removes every trace. */
 export interface ControlPlane {
   readonly url: string;
+  /** The bearer token of the same user. */
+  readonly token: string;
   /** A kubeconfig of a system:masters user. */
   readonly kubeconfig: string;
   stop(): Promise<void>;
@@ -51,7 +53,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     const kubeconfig = writeKubeconfig(folder, url);
     if (options.workloads) await startWorkloads(folder, kubeconfig, programs, options.release);
     if (options.kwok) programs.push(await startKwok(kubeconfig));
-    return { url, kubeconfig, stop };
+    return { url, token, kubeconfig, stop };
   } catch (error) {
     await stop();
     throw error;

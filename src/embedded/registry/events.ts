@@ -4,6 +4,7 @@ import { deepFreeze } from '../../base/freeze.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import * as print from '../printing/core.ts';
 import type { Resource } from '../resource.ts';
+import { pathSegmentProblems } from '../rest/names.ts';
 import { admissionFor } from '../shapes/admit.ts';
 import { define } from './define.ts';
 
@@ -55,6 +56,7 @@ export const coreEvents: Resource = define({
   columns: print.eventColumns,
   fields,
   strategy: {
+    validateName: pathSegmentProblems,
     default: (event) => {
       const fields = event as unknown as Fields;
       fields['source'] ??= {};
@@ -63,7 +65,9 @@ export const coreEvents: Resource = define({
     },
     validate: (event) => {
       const namespace = text(event, 'involvedObject', 'namespace');
-      if (namespace === '' || namespace === event.metadata.namespace) return [];
+      const own = event.metadata.namespace;
+      // Events of what is in no namespace are kept in the default one.
+      if (namespace === own || (namespace === '' && own === 'default')) return [];
       return [
         {
           field: 'involvedObject.namespace',

@@ -34,7 +34,7 @@ export const podStrategy: Strategy<Pod> = {
   },
   prepareUpdate: (pod, old) => {
     // Set by the server on creation; a writer that leaves them out does not mean to remove them.
-    if (old.spec?.tolerations && pod.spec && !pod.spec.tolerations) pod.spec.tolerations = [...old.spec.tolerations];
+    if (pod.spec) pod.spec.tolerations = withDefaultTolerations(pod.spec.tolerations ?? []);
     if (old.spec?.priority !== undefined && pod.spec && pod.spec.priority === undefined) {
       pod.spec.priority = old.spec.priority;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Services: addresses are handed out, ports filled in.
 import type { Service } from '../../kube/kinds.ts';
+import { isQualifiedName, isValidLabelValue } from '../../kube/labels.ts';
 import type { FieldError } from '../../kube/schema/field-error.ts';
 import type { Strategy, StrategyContext } from '../resource.ts';
 import { oneOf } from './pod-validation.ts';
@@ -42,6 +43,12 @@ export const serviceStrategy: Strategy<Service> = {
     const errors: FieldError[] = [];
     const spec = service.spec;
     oneOf(errors, 'spec.type', spec?.type, ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort']);
+    for (const [key, value] of Object.entries(spec?.selector ?? {})) {
+      for (const detail of isQualifiedName(key))
+        errors.push({ field: 'spec.selector', type: 'Invalid', value: key, detail });
+      for (const detail of isValidLabelValue(value))
+        errors.push({ field: 'spec.selector', type: 'Invalid', value, detail });
+    }
     const needsPorts = spec?.clusterIP !== 'None' && spec?.type !== 'ExternalName';
     if (needsPorts && (spec?.ports ?? []).length === 0)
       errors.push({ field: 'spec.ports', type: 'Required', detail: '' });

@@ -27,9 +27,10 @@ import type { ApiResponse } from './request.ts';
 import { createObject, decodeBody, updateObject } from './write.ts';
 
 export function handleApply(context: RequestContext, options: WriteOptions): ApiResponse {
-  const applied = readApplied(context, options);
   const { name } = context.info;
   const stored = context.collection.get(storageNamespace(context), name);
+  if (!stored && context.info.subresource !== '') throw notFound(context.resource, name);
+  const applied = readApplied(context, options);
   if (!stored) return createByApply(context, applied, options);
   const live = encode(context, stored);
   const type = mergeTypeOf(context.resource, context.version);

@@ -22,8 +22,8 @@ export function handleDelete(context: RequestContext): ApiResponse {
 }
 
 export function handleDeleteCollection(context: RequestContext): ApiResponse {
-  const options = parseDeleteOptions(context.request.body, context.request.query);
   const selection = parseListOptions(context.request.query, false);
+  const options = parseDeleteOptions(context.request.body, context.request.query);
   const items = selectNow(context, selection).map((object) =>
     encode(context, deleteObject(context, object, options).object),
   );

@@ -7,7 +7,7 @@ import type { RequestContext } from './context.ts';
 import { handleDelete, handleDeleteCollection } from './delete.ts';
 import { handleCreate, handleGet, handlePatch, handleUpdate } from './handlers.ts';
 import { handleList } from './list.ts';
-import { present } from './present.ts';
+import { present, presentationOf } from './present.ts';
 import type { ApiResponse } from './request.ts';
 import { handleScale } from './scale.ts';
 import { handleBindingByName, specialSubresources } from './subresources.ts';
@@ -26,9 +26,19 @@ const onObjects: Readonly<Record<string, Handler>> = {
   deletecollection: handleDeleteCollection,
 };
 
+/** Verbs that do not look at a body. */
+const readers = new Set(['get', 'list', 'watch']);
+/** Verbs on objects by their names. */
+const onNamed: readonly string[] = ['get', 'update', 'patch', 'delete'];
+
 /** Answers a request for a resource or subresource that is served. Throws StatusError to refuse. */
 export function dispatch(context: RequestContext): ApiResponse {
-  const response = handlerFor(context)(context);
+  const handler = handlerFor(context);
+  // Before anything else is looked at: an answer that cannot be given, then a question that cannot be read.
+  presentationOf(context);
+  const { bodyRefusal } = context.request;
+  if (bodyRefusal !== undefined && !readers.has(context.info.verb)) throw bodyRefusal;
+  const response = handler(context);
   return response.body === undefined ? response : present(context, response);
 }
 
@@ -52,6 +62,7 @@ function handlerFor(context: RequestContext): Handler {
 
 function mainHandler(context: RequestContext): Handler {
   const { info, resource } = context;
+  if (info.name !== '' && !resource.verbs.some((verb) => onNamed.includes(verb))) throw unknownResource();
   const served = (resource.verbs as readonly string[]).includes(info.verb);
   const handler = onObjects[info.verb];
   if (!served || !handler) throw methodNotAllowed();

@@ -38,6 +38,7 @@ export function handleCreate(context: RequestContext): ApiResponse {
 export function handleUpdate(context: RequestContext): ApiResponse {
   const options = parseWriteOptions(context.request.query, 'UpdateOptions');
   const object = decodeBody(context, context.request.body, context.request.ownsBody, options);
+  checkName(context, object);
   const main = context.info.subresource === '';
   if (main && context.resource.createOnUpdate && !findObject(context)) {
     object.metadata.name ??= context.info.name;
@@ -45,6 +46,16 @@ export function handleUpdate(context: RequestContext): ApiResponse {
     return { status: 201, body: encode(context, createObject(context, object, options)) };
   }
   return { status: 200, body: encode(context, updateObject(context, requireObject(context), object, options)) };
+}
+
+/** The object of an update must be the one of its path. */
+function checkName({ info }: RequestContext, { metadata }: KubeObject): void {
+  if (metadata.name === undefined || metadata.name === '') {
+    throw badRequest(`the name of the object (${info.name} based on URL) was undeterminable: name must be provided`);
+  }
+  if (metadata.name !== info.name) {
+    throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${info.name})`);
+  }
 }
 
 export function handlePatch(context: RequestContext): ApiResponse {
@@ -132,7 +143,18 @@ function patchInvalid(message: string): StatusError {
 }
 
 function requireOperations(patch: unknown): unknown[] {
-  if (Array.isArray(patch)) return patch;
+  if (Array.isArray(patch)) {
+    for (const operation of patch.filter(isRecord)) {
+      for (const field of ['op', 'path', 'from']) {
+        const value = operation[field];
+        if (value === undefined || value === null || typeof value === 'string') continue;
+        throw badRequest(
+          `error decoding patch: json: cannot unmarshal ${jsonType(value)} into Go struct field jsonPatchOp.${field} of type string`,
+        );
+      }
+    }
+    return patch;
+  }
   throw badRequest('error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp');
 }
 

@@ -30,13 +30,13 @@ const shapes: Readonly<Record<string, 'string' | 'number' | 'strings' | 'map' | 
 export function checkShape(metadata: Record<string, unknown>, kind: string, version: string): void {
   for (const field in metadata) {
     const value = metadata[field];
-    if (value === null || value === undefined || field === 'selfLink' || isEmpty(value)) {
-      delete metadata[field];
+    const shape = Object.hasOwn(shapes, field) ? shapes[field] : undefined;
+    const fits = value === null || value === undefined || shape === undefined || hasShape(value, shape);
+    if (fits) {
+      if (value === null || value === undefined || field === 'selfLink' || isEmpty(value)) delete metadata[field];
       continue;
     }
-    const shape = shapes[field];
-    if (shape === undefined || hasShape(value, shape)) continue;
-    const type = goTypes[shape];
+    const type = goTypes[shape!];
     throw badRequest(
       `${kind} in version "${version}" cannot be handled as a ${kind}: json: cannot unmarshal ${jsonType(value)} into Go struct field ObjectMeta.metadata.${field} of type ${type}`,
     );

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The query parameters and option bodies of requests, checked with the API server's words.
 
+import { deepClone } from '../../base/freeze.ts';
 import { type FieldSelector, parseFieldSelector } from '../../kube/fields.ts';
 import { everything, parseLabelSelector, type Selector, SelectorError } from '../../kube/labels.ts';
+import type { KubeObject } from '../../kube/object.ts';
 import type { FieldError } from '../../kube/schema/field-error.ts';
+import { admissionFor } from '../shapes/admit.ts';
 import { badRequest, invalidOptions, StatusError } from '../status.ts';
+import { jsonType } from './metadata.ts';
 
 type Query = Readonly<Record<string, string>>;
 
@@ -84,6 +88,12 @@ export function parseResourceVersion(text: string | undefined, watching = false)
       `invalid resource version: resourceVersion: Invalid value: ${JSON.stringify(text)}: strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`,
     );
   }
+  if (BigInt(text) >= 1n << 64n) {
+    const quoted = JSON.stringify(text);
+    throw badRequest(
+      `invalid resource version: resourceVersion: Invalid value: ${quoted}: strconv.ParseUint: parsing ${quoted}: value out of range`,
+    );
+  }
   return Number(text);
 }
 
@@ -100,7 +110,7 @@ export function parseWriteOptions(
 ): WriteOptions {
   const errors: FieldError[] = [];
   const dryRun = query['dryRun'];
-  if (dryRun !== undefined && dryRun !== '' && dryRun !== 'All') errors.push(unsupported('dryRun', [dryRun], ['All']));
+  if (dryRun !== undefined && dryRun !== 'All') errors.push(unsupported('dryRun', [dryRun], ['All']));
   const validation = query['fieldValidation'] ?? '';
   if (!['', 'Strict', 'Warn', 'Ignore'].includes(validation)) {
     errors.push(unsupported('fieldValidation', validation, ['', 'Ignore', 'Strict', 'Warn']));
@@ -108,6 +118,13 @@ export function parseWriteOptions(
   const manager = query['fieldManager'];
   if (manager !== undefined && manager.length > 128) {
     errors.push({ field: 'fieldManager', type: 'Too long', detail: 'may not be more than 128 bytes' });
+  }
+  const odd = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u.exec(manager ?? '');
+  if (odd) {
+    const code = odd[0].codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0');
+    const at = Buffer.byteLength(manager!.slice(0, odd.index));
+    const detail = `invalid character U+${code} (at position ${at})`;
+    errors.push({ field: 'fieldManager', type: 'Invalid', value: manager, detail });
   }
   if (errors.length > 0) throw invalidOptions(kind, errors);
   return {
@@ -138,8 +155,8 @@ export function parseDeleteOptions(body: unknown, query: Query): DeleteOptions {
     const detail = 'orphanDependents and deletionPropagation cannot be both set';
     errors.push({ field: 'propagationPolicy', type: 'Invalid', value: propagationPolicy, detail });
   }
-  const steps = Array.isArray(dryRun) ? (dryRun as unknown[]) : [];
-  if (steps.some((value) => value !== 'All' && value !== '')) errors.push(unsupported('dryRun', steps, ['All']));
+  const steps = Array.isArray(dryRun) ? dryRun.map((step: unknown) => step ?? '') : [];
+  if (steps.some((value) => value !== 'All')) errors.push(unsupported('dryRun', steps, ['All']));
   if (errors.length > 0) throw invalidOptions('DeleteOptions', errors);
   return {
     dryRun: steps.includes('All'),
@@ -174,31 +191,29 @@ function deleteBody(body: unknown): RawDeleteOptions {
     throw badRequest('the object provided is unrecognized (must be of type DeleteOptions): not an object');
   }
   const { kind = '', apiVersion = '' } = body as Record<string, unknown>;
+  for (const [field, value] of Object.entries({ kind, apiVersion })) {
+    if (typeof value === 'string' || value === null) continue;
+    throw badRequest(
+      `couldn't get version/kind; json parse error: json: cannot unmarshal ${jsonType(value)} into Go struct field .${field} of type string`,
+    );
+  }
   if (kind !== '' && kind !== 'DeleteOptions') {
     throw badRequest(
       `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`,
     );
   }
-  const options = body as RawDeleteOptions;
-  const { gracePeriodSeconds: grace, preconditions } = options;
-  if (isSet(grace) && !Number.isInteger(grace)) {
+  const { gracePeriodSeconds: grace } = body as RawDeleteOptions;
+  if (isSet(grace) && !(Number.isInteger(grace) && Math.abs(grace as number) < 2 ** 63)) {
     throw badRequest(
-      `json: cannot unmarshal ${typeof grace} into Go struct field DeleteOptions.gracePeriodSeconds of type int64`,
+      `json: cannot unmarshal ${jsonType(grace)} into Go struct field DeleteOptions.gracePeriodSeconds of type int64`,
     );
   }
-  if (isSet(preconditions) && !arePreconditions(preconditions)) {
-    throw badRequest(
-      'DeleteOptions in version "v1" cannot be handled as a DeleteOptions: json: cannot unmarshal a field of the wrong type',
-    );
-  }
-  return options;
+  const options = deepClone(body) as unknown as KubeObject;
+  checkOptions(options);
+  return options as RawDeleteOptions;
 }
 
-function arePreconditions(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  const { uid, resourceVersion } = value as Record<string, unknown>;
-  return [uid, resourceVersion].every((field) => !isSet(field) || typeof field === 'string');
-}
+const checkOptions = admissionFor('', 'v1', 'DeleteOptions')!;
 
 function isSet(value: unknown): boolean {
   return value !== undefined && value !== null;
@@ -228,6 +243,10 @@ export function parseInteger(text: string | undefined): number | undefined {
   if (text === undefined || text === '') return undefined;
   if (!/^[+-]?\d+$/.test(text)) {
     throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
+  }
+  const value = BigInt(text.replace('+', ''));
+  if (value >= 1n << 63n || value < -(1n << 63n)) {
+    throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: value out of range`);
   }
   return Number(text);
 }

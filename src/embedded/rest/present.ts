@@ -17,6 +17,14 @@ export interface Presentation {
 
 const accepted = ['application/json', 'application/yaml'];
 
+const readableMedia = ['application/json', 'application/*', '*/*', 'application/yaml'];
+
+/** Whether an Accept header leaves us a way to answer. */
+export function isAcceptable(header: string | undefined): boolean {
+  if (header === undefined || header === '') return true;
+  return header.split(',').some((alternative) => readableMedia.includes(alternative.split(';')[0]!.trim()));
+}
+
 /** The form a request asks for; undefined: the object as it is. Throws when it accepts nothing we can make. */
 export function presentationOf(context: RequestContext): Presentation | undefined {
   const header = context.request.accept;
@@ -24,7 +32,7 @@ export function presentationOf(context: RequestContext): Presentation | undefine
   let known = false;
   for (const alternative of header.split(',')) {
     const [media = '', ...parameters] = alternative.split(';').map((part) => part.trim());
-    if (!['application/json', 'application/*', '*/*', 'application/yaml'].includes(media)) continue;
+    if (!readableMedia.includes(media)) continue;
     known = true;
     const asked = Object.fromEntries(parameters.map((parameter) => parameter.split('=', 2) as [string, string]));
     if (asked['as'] === undefined) return undefined;

@@ -22,6 +22,8 @@ export interface ApiRequest {
   readonly ownsBody: boolean;
   /** Why there is no body although one was sent: it could not be read. */
   readonly bodyProblem?: string;
+  /** Why the body is refused, once it is clear that it would be looked at. */
+  readonly bodyRefusal?: Error;
   /** Keys of the body that came twice, by their paths. */
   readonly duplicates?: readonly string[];
   readonly contentType?: string;
@@ -75,13 +77,16 @@ const verbOfMethod: Readonly<Record<string, string>> = {
 
 /** Reads a path and method. Never throws: what is no resource path is a non-resource request. */
 export function parseRequest(method: string, path: string, query: Readonly<Record<string, string>>): RequestInfo {
-  const parts = path.split('/').filter((part) => part !== '');
+  // Decoded as a whole, as Go does: an escaped slash is a slash.
+  const parts = decode(path)
+    .split('/')
+    .filter((part) => part !== '');
   const grouped = parts[0] === 'apis';
   const start = grouped ? 3 : 2;
   if ((parts[0] !== 'api' && !grouped) || parts.length <= start) return nonResource(method, path);
-  let rest = parts.slice(start).map(decode);
-  const group = grouped ? decode(parts[1]!) : '';
-  const version = decode(parts[start - 1]!);
+  let rest = parts.slice(start);
+  const group = grouped ? parts[1]! : '';
+  const version = parts[start - 1]!;
   // The old form of a watch: /api/v1/watch/namespaces/x/pods.
   let watching = false;
   if (rest[0] === 'watch' && rest.length > 1) {
@@ -136,11 +141,12 @@ function nonResource(method: string, path: string): RequestInfo {
   };
 }
 
-function decode(part: string): string {
+function decode(path: string): string {
+  if (!path.includes('%')) return path;
   try {
-    return decodeURIComponent(part);
+    return decodeURIComponent(path);
   } catch {
     // A stray percent sign stays as it is: no object has such a name, so it is not found.
-    return part;
+    return path;
   }
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Access and identity reviews: `kubectl auth can-i`, `kubectl auth whoami`, token reviews of webhooks.
-import { apiVersionOf } from '../../kube/object.ts';
+import { deepClone } from '../../base/freeze.ts';
+import { apiVersionOf, type KubeObject } from '../../kube/object.ts';
 import type { Authenticator } from '../authentication.ts';
 import type { AccessQuestion, Authorizer } from '../rbac.ts';
 import type { Resource } from '../resource.ts';
-import { badRequest, invalid, methodNotAllowed } from '../status.ts';
+import { badRequest, invalid, methodNotAllowed, notRepresentable, unknownResource } from '../status.ts';
 import { isRecord } from './metadata.ts';
+import { isAcceptable } from './present.ts';
 import type { ApiRequest, ApiResponse, UserInfo } from './request.ts';
 
 export function isReview(resource: Resource): boolean {
@@ -17,13 +19,18 @@ type Fields = Record<string, unknown>;
 /** Answers a review; nothing is stored. */
 export function answerReview(
   request: ApiRequest,
+  named: boolean,
   resource: Resource,
   authorizer: Authorizer,
   authenticator: Authenticator,
 ): ApiResponse {
+  if (named) throw unknownResource();
   if (request.method !== 'POST') throw methodNotAllowed();
+  if (!isAcceptable(request.accept)) throw notRepresentable();
+  if (request.bodyRefusal !== undefined) throw request.bodyRefusal;
   if (!isRecord(request.body))
     throw badRequest(`the object provided is unrecognized (must be of type ${resource.kind})`);
+  resource.versions[0]?.admit?.(deepClone(request.body) as unknown as KubeObject);
   const spec = isRecord(request.body['spec']) ? request.body['spec'] : {};
   const user = subjectOf(resource, spec, request.user);
   return {

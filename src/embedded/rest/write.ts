@@ -125,6 +125,7 @@ export function createObject(
   const { resource, collection } = context;
   const namespace = placeInNamespace(context, object);
   const metadata = object.metadata;
+  const versioned = Boolean(metadata.resourceVersion);
   stripServerFields(metadata);
   const generated = !metadata.name && metadata.generateName !== undefined && metadata.generateName !== '';
   if (generated) metadata.name = generateName(context, namespace, metadata.generateName!);
@@ -138,6 +139,8 @@ export function createObject(
   if (namespace !== '') requireNamespace(context, namespace, metadata.name ?? '');
   if (resource.custom) refuseWhileGoing(context, metadata.name ?? '');
   refuseEscalation(context, object);
+  // The storage says so, hence last and without a reason.
+  if (versioned) throw new StatusError(500, undefined, 'resourceVersion should not be set on objects to be created');
   const name = metadata.name!;
   const existing = collection.get(namespace, name);
   if (existing) throw alreadyExists(resource, name, existing.metadata.deletionTimestamp !== undefined);
@@ -162,10 +165,6 @@ function timestamp(now: number): string {
 }
 
 function stripServerFields(metadata: ObjectMeta): void {
-  if (metadata.resourceVersion) {
-    // The storage says so, hence no reason.
-    throw new StatusError(500, undefined, 'resourceVersion should not be set on objects to be created');
-  }
   delete metadata.resourceVersion;
   delete metadata.uid;
   delete metadata.deletionTimestamp;
@@ -245,7 +244,16 @@ export function refuseInvalid(context: RequestContext, object: KubeObject, error
 }
 
 /** The stored object of a request, if there is one. */
+/** Names that would lead elsewhere in a path are refused before anything is looked up. */
+function refusePathName(name: string): void {
+  let problem: string | undefined;
+  if (name === '.' || name === '..') problem = `may not be '${name}'`;
+  else if (name.includes('%')) problem = "may not contain '%'";
+  if (problem !== undefined) throw badRequest(`Name parameter invalid: ${JSON.stringify(name)}: ${problem}`);
+}
+
 export function findObject(context: RequestContext): KubeObject | undefined {
+  refusePathName(context.info.name);
   return context.collection.get(storageNamespace(context), context.info.name);
 }
 

@@ -3,7 +3,7 @@
 
 import type { Call } from '../caller.ts';
 import { type ConformanceCase, has, missing, ok, refused, same } from '../case.ts';
-import { configMap, deployment } from '../objects.ts';
+import { configMap, deployment, pod } from '../objects.ts';
 
 interface Bad {
   readonly id: string;
@@ -379,6 +379,190 @@ export const badRequestCases: readonly ConformanceCase[] = [
       const { status } = await a.call({ method: 'POST', path: path('configmaps'), raw: 'null' });
       same(status >= 400 && status < 500, true);
       await ok(b.get(path('configmaps')));
+    },
+  },
+  {
+    id: 'bad-requests/order',
+    title: 'a request with many faults is refused for the first one: access, path, answer, options, body, name',
+    wire: true,
+    run: async ({ a, b, anonymous, path }) => {
+      const maps = path('configmaps');
+      const broken = { raw: '{', contentType: 'application/x' };
+      const picky = { accept: 'text/html' };
+      const stranger = anonymous();
+      await refused(stranger.call({ method: 'POST', path: maps, ...broken, ...picky }), 403, 'Forbidden');
+      await refused(a.call({ method: 'PATCH', path: maps, ...broken, ...picky }), 405, 'MethodNotAllowed');
+      same((await a.call({ method: 'POST', path: maps, ...broken, ...picky })).status, 406);
+      await refused(a.call({ method: 'POST', path: maps, ...broken }), 415, 'UnsupportedMediaType');
+      await refused(
+        b.call({ method: 'POST', path: maps, raw: '{', query: { dryRun: 'Some' } }),
+        422,
+        'Invalid',
+        /dryRun: Unsupported value: \["Some"\]: supported values: "All"/,
+      );
+      await refused(
+        b.call({ method: 'POST', path: maps, raw: '{' }),
+        400,
+        'BadRequest',
+        /unexpected end of JSON input/,
+      );
+      await refused(
+        b.put(`${maps}/x`, { metadata: { name: 'y' } }),
+        400,
+        'BadRequest',
+        'the name of the object (y) does not match the name on the URL (x)',
+      );
+      await missing(b.put(`${maps}/x`, { metadata: { name: 'x' } }));
+    },
+  },
+  {
+    id: 'bad-requests/nameless-update',
+    title: 'an update must say what it is of',
+    run: async ({ a, b, path }) => {
+      await ok(a.post(path('configmaps'), configMap('x')));
+      await refused(
+        b.put(path('configmaps', 'x'), { metadata: {}, data: {} }),
+        400,
+        'BadRequest',
+        'the name of the object (x based on URL) was undeterminable: name must be provided',
+      );
+      await ok(b.get(path('configmaps', 'x')), { data: { a: '1' } });
+    },
+  },
+  {
+    id: 'bad-requests/dots',
+    title: 'names that would lead elsewhere in a path are refused',
+    wire: true,
+    run: async ({ a, b, path }) => {
+      await refused(
+        a.get(path('configmaps', '..')),
+        400,
+        'BadRequest',
+        `Name parameter invalid: "..": may not be '..'`,
+      );
+      await refused(b.delete(path('secrets', '.')), 400, 'BadRequest', `Name parameter invalid: ".": may not be '.'`);
+      // An escaped slash is a slash: what follows is a subresource that is not there.
+      await refused(
+        a.get(path('configmaps', 'x%2Fy')),
+        404,
+        'NotFound',
+        'the server could not find the requested resource',
+      );
+    },
+  },
+  {
+    id: 'bad-requests/strange-credentials',
+    title: 'who sends no bearer token is nobody in particular',
+    wire: true,
+    run: async ({ anonymous, a, path }) => {
+      const stranger = anonymous();
+      for (const authorization of ['', 'Basic eDp5', 'Bearer', 'token']) {
+        await refused(
+          stranger.call({ method: 'GET', path: path('configmaps'), headers: { authorization } }),
+          403,
+          'Forbidden',
+          /User "system:anonymous" cannot list resource "configmaps"/,
+        );
+      }
+      await ok(a.get(path('configmaps')));
+    },
+  },
+  {
+    id: 'bad-requests/nobody-may-not',
+    title: 'without credentials only health and version can be seen',
+    wire: true,
+    run: async ({ anonymous, a, path }) => {
+      const stranger = anonymous();
+      for (const open of ['/healthz', '/livez', '/readyz', '/version']) {
+        same((await stranger.get(open)).status, 200, open);
+      }
+      await refused(stranger.get('/apis'), 403, 'Forbidden');
+      await refused(stranger.post(path('configmaps'), configMap('x')), 403, 'Forbidden');
+      await missing(a.get(path('configmaps', 'x')));
+    },
+  },
+  {
+    id: 'bad-requests/strange-fields',
+    title: 'fields named like parts of a language are unknown fields like others, warned about in any script',
+    wire: true,
+    run: async ({ a, b, path }) => {
+      const strange = { metadata: { name: 'x', hasOwnProperty: '', constructor: {} }, toString: 1, 'größe�': 2 };
+      const reply = await a.post(path('configmaps'), strange);
+      same(reply.status, 201);
+      has(reply.headers, { warning: /unknown field \\"toString\\"/ });
+      const { metadata } = await ok(b.get(path('configmaps', 'x')));
+      same(Object.hasOwn(metadata, 'hasOwnProperty'), false);
+      await refused(
+        b.put(path('configmaps', 'x'), strange, { fieldValidation: 'Strict' }),
+        400,
+        'BadRequest',
+        /strict decoding error: /,
+      );
+    },
+  },
+  {
+    id: 'bad-requests/wrong-types',
+    title: 'a value of the wrong type is refused wherever it stands',
+    run: async ({ a, b, path }) => {
+      await refused(
+        a.post(path('roles'), { metadata: { name: {} }, rules: [] }),
+        400,
+        'BadRequest',
+        'Role in version "v1" cannot be handled as a Role: json: cannot unmarshal object into Go struct field ObjectMeta.metadata.name of type string',
+      );
+      await refused(
+        b.post(path('selfsubjectaccessreviews'), { spec: { resourceAttributes: { verb: ['get'] } } }),
+        400,
+        'BadRequest',
+        /cannot unmarshal array into Go struct field ResourceAttributes\.spec\.resourceAttributes\.verb of type string/,
+      );
+      await refused(
+        b.delete(path('configmaps', 'x'), { propagationPolicy: [] }),
+        400,
+        'BadRequest',
+        /cannot unmarshal array into Go struct field DeleteOptions\.propagationPolicy of type/,
+      );
+      await ok(a.post(path('configmaps'), configMap('x')));
+      await refused(
+        b.patch('json', path('configmaps', 'x'), [{ op: 'add', path: 1 }]),
+        400,
+        'BadRequest',
+        'error decoding patch: json: cannot unmarshal number into Go struct field jsonPatchOp.path of type string',
+      );
+    },
+  },
+  {
+    id: 'bad-requests/only-questions',
+    title: 'reviews are asked, not kept: there is nothing under their names',
+    run: async ({ a, b, path }) => {
+      const reviews = path('selfsubjectaccessreviews');
+      const question = { spec: { resourceAttributes: { verb: 'get', resource: 'pods' } } };
+      await ok(a.post(reviews, question), { status: { allowed: true } });
+      await refused(b.get(reviews), 405, 'MethodNotAllowed');
+      await refused(
+        b.put(`${reviews}/x`, question),
+        404,
+        'NotFound',
+        'the server could not find the requested resource',
+      );
+      await refused(b.delete(`${reviews}/x`), 404, 'NotFound');
+    },
+  },
+  {
+    id: 'bad-requests/pod-again',
+    title: 'a pod can be replaced by the manifest it was made from, in which the server filled gaps',
+    run: async ({ a, b, c, path }) => {
+      const made = pod('x', { tolerations: [{ key: 'a', operator: 'Exists' }] });
+      const first = await ok(a.post(path('pods'), made));
+      const again = await ok(b.put(path('pods', 'x'), made));
+      same(again.spec['tolerations'], first.spec['tolerations']);
+      same(again.metadata.resourceVersion, first.metadata.resourceVersion);
+      await refused(
+        c.put(path('pods', 'x'), pod('x')),
+        422,
+        'Invalid',
+        /spec\.tolerations: Forbidden: existing toleration can not be modified except its tolerationSeconds/,
+      );
     },
   },
 ];

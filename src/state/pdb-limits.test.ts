@@ -40,6 +40,27 @@ describe('a budget', () => {
     expect(limits.fullyBlocking(web(), now)).toHaveLength(2);
   });
 
+  test('is found whatever its selector is made of', () => {
+    const exists = { matchExpressions: [{ key: 'app', operator: 'Exists' }] };
+    const oneOf = { matchExpressions: [{ key: 'app', operator: 'In', values: ['db', 'web', 'web'] }] };
+    const not = { matchExpressions: [{ key: 'app', operator: 'NotIn', values: ['db'] }] };
+    const both = { matchLabels: { app: 'web', tier: 'front' } };
+    const selectors = { exists, oneOf, not, both, all: {}, none: { matchLabels: { app: 'nobody' } } };
+    const blocking = (labels: Record<string, string>): string[] =>
+      Object.entries(selectors)
+        .filter(([name, selector]) => {
+          const limits = new PdbLimits([budget(name, { selector }, 0)]);
+          return limits.blocking(web({ labels }), now).length > 0;
+        })
+        .map(([name]) => name);
+    expect(blocking({ app: 'web' })).toEqual(['exists', 'oneOf', 'not', 'all']);
+    expect(blocking({ app: 'web', tier: 'front' })).toEqual(['exists', 'oneOf', 'not', 'both', 'all']);
+    expect(blocking({ app: 'db' })).toEqual(['exists', 'oneOf', 'all']);
+    expect(blocking({})).toEqual(['not', 'all']);
+    const all = new PdbLimits(Object.entries(selectors).map(([name, selector]) => budget(name, { selector }, 0)));
+    expect(all.blocking(web(), now)).toEqual(['exists', 'oneOf', 'not', 'all'].map((name) => `default/${name}`));
+  });
+
   test('that always allows unhealthy pods to go does not block one', () => {
     const limits = new PdbLimits([
       budget('pdb', { minAvailable: '100%', unhealthyPodEvictionPolicy: 'AlwaysAllow' }, 0),

@@ -1,29 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which PodDisruptionBudgets stand in the way of a pod's eviction, now and for ever.
 import type { Pod, PodDisruptionBudget } from '../kube/kinds.ts';
-import { compileLabelSelector, nothing, type Selector, SelectorError } from '../kube/labels.ts';
+import { compileLabelSelector, type Labels, nothing, type Selector, SelectorError } from '../kube/labels.ts';
 import { keyOf } from '../kube/object.ts';
 import { isDisruptable, isEvictable, isReschedulable } from './pod-predicates.ts';
 
 interface Budget {
   readonly budget: PodDisruptionBudget;
   readonly selector: Selector;
+  readonly order: number;
 }
+
+/** The budgets of one namespace, found without asking each of them. */
+class NamespaceBudgets {
+  /** By a label and a value that a pod must have: most selectors name one. */
+  readonly #byLabel = new Map<string, Map<string, Budget[]>>();
+  readonly #others: Budget[] = [];
+  /** Pods of one workload share their labels: what was found for one holds for all. */
+  readonly #known = new WeakMap<Labels, readonly Budget[]>();
+
+  add(entry: Budget): void {
+    const wanted = entry.selector.requirements.find(({ operator }) => operator === 'In');
+    if (!wanted) {
+      this.#others.push(entry);
+      return;
+    }
+    const byValue = this.#byLabel.get(wanted.key) ?? new Map<string, Budget[]>();
+    this.#byLabel.set(wanted.key, byValue);
+    for (const value of new Set(wanted.values)) byValue.set(value, [...(byValue.get(value) ?? []), entry]);
+  }
+
+  /** Those that select a pod, in the order they were given. */
+  of(labels: Labels = noLabels): readonly Budget[] {
+    let mine = this.#known.get(labels);
+    if (!mine) {
+      mine = this.#select(labels);
+      this.#known.set(labels, mine);
+    }
+    return mine;
+  }
+
+  #select(labels: Labels): readonly Budget[] {
+    const candidates = [...this.#others];
+    for (const [key, byValue] of this.#byLabel) candidates.push(...(byValue.get(labels[key] ?? '') ?? []));
+    return candidates.filter(({ selector }) => selector.matches(labels)).sort((a, b) => a.order - b.order);
+  }
+}
+
+const noLabels: Labels = {};
 
 /** Frozen objects keep their identity: each budget's selector is compiled once. */
 const selectors = new WeakMap<PodDisruptionBudget, Selector>();
 
 /** The budgets of a cluster at one moment. */
 export class PdbLimits {
-  readonly #byNamespace = new Map<string, Budget[]>();
+  readonly #byNamespace = new Map<string, NamespaceBudgets>();
 
   constructor(budgets: Iterable<PodDisruptionBudget>) {
+    let order = 0;
     for (const budget of budgets) {
       const namespace = budget.metadata.namespace ?? '';
-      const entry = { budget, selector: selectorOf(budget) };
-      const known = this.#byNamespace.get(namespace);
-      if (known) known.push(entry);
-      else this.#byNamespace.set(namespace, [entry]);
+      const known = this.#byNamespace.get(namespace) ?? new NamespaceBudgets();
+      this.#byNamespace.set(namespace, known);
+      known.add({ budget, selector: selectorOf(budget), order: order++ });
     }
   }
 
@@ -55,10 +94,8 @@ export class PdbLimits {
   }
 
   #blocking(pod: Pod, now: number, blocks: (budget: PodDisruptionBudget) => boolean): string[] {
-    const candidates = this.#byNamespace.get(pod.metadata.namespace ?? '');
-    if (!candidates || !isEvictable(pod, now)) return [];
-    const mine = candidates.filter(({ selector }) => selector.matches(pod.metadata.labels));
-    if (mine.length === 0) return [];
+    const mine = this.#byNamespace.get(pod.metadata.namespace ?? '')?.of(pod.metadata.labels) ?? [];
+    if (mine.length === 0 || !isEvictable(pod, now)) return [];
     // The eviction API refuses to choose between budgets.
     if (mine.length > 1) return mine.map(({ budget }) => keyOf(budget));
     const { budget } = mine[0]!;

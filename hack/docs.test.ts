@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// The documents hold together: links lead somewhere, the index has every guide, and the words that a reader is told to look
+// for are words of the program.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const filesIn = (folder: string): string[] =>
+  readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((path) => join(folder, path));
+const documents = [...readdirSync(root), ...filesIn('docs')].filter((path) => path.endsWith('.md'));
+const read = (path: string): string => readFileSync(join(root, path), 'utf8');
+
+/** The anchors of a document's headings, as they are made on a code host. */
+function anchorsOf(path: string): Set<string> {
+  const headings = read(path).matchAll(/^#+ (.+)$/gm);
+  return new Set(
+    [...headings].map(([, title]) =>
+      title!
+        .toLowerCase()
+        .replaceAll(/[^\w\- ]/g, '')
+        .replaceAll(' ', '-'),
+    ),
+  );
+}
+
+test.each(documents)('links of %s lead somewhere', (path) => {
+  const text = read(path).replaceAll(/```.*?```|`[^`\n]*`/gs, '');
+  const broken = [...text.matchAll(/\]\(([^)\s]+)\)/g)]
+    .map(([, target]) => target!)
+    .filter((target) => !/^\w+:/.test(target))
+    .filter((target) => {
+      const [file = '', anchor] = target.split('#');
+      const found = file === '' ? path : relative(root, join(root, dirname(path), file));
+      if (!existsSync(join(root, found))) return true;
+      return anchor !== undefined && found.endsWith('.md') && !anchorsOf(found).has(anchor);
+    });
+  expect(broken).toEqual([]);
+});
+
+test('the index has every document', () => {
+  const index = read('docs/README.md');
+  const missing = documents
+    .filter((path) => path.startsWith('docs') && !path.includes('decisions') && path !== join('docs', 'README.md'))
+    .map((path) => relative('docs', path).replaceAll('\\', '/'))
+    .filter((path) => !index.includes(`](${path})`));
+  expect(missing).toEqual([]);
+});
+
+test('every reason, condition and metric in the guide to trouble is one of the program', () => {
+  const sources = filesIn('src')
+    .filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts'))
+    .map(read)
+    .join('\n');
+  // Kubernetes' own.
+  const known = new Set(['True', 'False', 'Unknown', 'Unschedulable', 'PodScheduled', 'Terminating', 'Never', 'READY']);
+  const words = [
+    ...read('docs/troubleshooting.md').matchAll(/`((?:[A-Z][A-Za-z]+)|(?:karpenter_\w+)|(?:\w+_timeout))`/g),
+  ];
+  const missing = new Set(
+    words.map(([, word]) => word!).filter((word) => !known.has(word) && !sources.includes(`'${word}'`)),
+  );
+  expect([...missing]).toEqual([]);
+});

@@ -9,19 +9,15 @@ import type { NodeKind, Target, World } from './world.ts';
 export class ExistingNodes {
   readonly #world: World;
   readonly #shapeCount: number;
-  /** By slot. */
-  readonly #ports: HostPort[][];
-  readonly #attached: Map<string, Set<string>>[];
+  /** By slot, copied when they first change: a pass may concern few of very many nodes. */
+  readonly #ports: (HostPort[] | undefined)[] = [];
+  readonly #attached: (Map<string, Set<string>> | undefined)[] = [];
   /** By kind and what is looked for: the position before which every node has said no for good. */
   readonly #cursors: Map<number, number>[];
 
   constructor(world: World) {
     this.#world = world;
     this.#shapeCount = world.requests.length;
-    this.#ports = world.targets.map(({ node }) => [...node.ports]);
-    this.#attached = world.targets.map(
-      ({ node }) => new Map([...node.attached].map(([driver, claims]) => [driver, new Set(claims)])),
-    );
     this.#cursors = world.kinds.map(() => new Map());
   }
 
@@ -56,7 +52,8 @@ export class ExistingNodes {
       const target = targets[position]!;
       if (target.slot >= below) break;
       if (!hasRoom(target.room, request)) continue;
-      if (podClass.signature !== 0 && hostRejects(podClass, target.slot, this.#ports[target.slot]!)) continue;
+      if (podClass.signature !== 0 && hostRejects(podClass, target.slot, this.#ports[target.slot] ?? target.node.ports))
+        continue;
       if (affinityAllows(podClass, target.slot) && this.#canAttach(target, pod)) {
         found = target;
         break;
@@ -72,7 +69,7 @@ export class ExistingNodes {
     if (volumeLimits.size === 0) return true;
     const wanted = this.#world.batch.attachments.get(this.#world.batch.pods[pod]!);
     if (!wanted) return true;
-    const attached = this.#attached[target.slot]!;
+    const attached = this.#attached[target.slot] ?? target.node.attached;
     const more = new Map<string, Set<string>>();
     for (const { driver, claim } of wanted) {
       if (attached.get(driver)?.has(claim)) continue;
@@ -90,9 +87,12 @@ export class ExistingNodes {
   take(target: Target, podClass: PodClass, pod: number, shape: number): void {
     const request = this.#world.requests[shape]!;
     for (let r = 0; r < request.length; r++) target.room[r]! -= request[r]!;
-    this.#ports[target.slot]!.push(...podClass.side.ports);
+    if (podClass.side.ports.length > 0)
+      (this.#ports[target.slot] ??= [...target.node.ports]).push(...podClass.side.ports);
     for (const { driver, claim } of this.#world.batch.attachments.get(this.#world.batch.pods[pod]!) ?? []) {
-      const attached = this.#attached[target.slot]!;
+      const attached = (this.#attached[target.slot] ??= new Map(
+        [...target.node.attached].map(([of, claims]) => [of, new Set(claims)] as const),
+      ));
       const claims = attached.get(driver);
       if (claims) claims.add(claim);
       else attached.set(driver, new Set([claim]));

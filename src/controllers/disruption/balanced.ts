@@ -31,6 +31,7 @@ export class Balance {
 
   /** One score for each Balanced pool that loses nodes. Savings are shared by what each pool's nodes cost. */
   scores(candidates: readonly Candidate[], savings: number): Score[] {
+    if (!candidates.some(({ nodePool }) => nodePool.spec.disruption?.consolidationPolicy === 'Balanced')) return [];
     const price = candidates.reduce((sum, candidate) => sum + candidate.price, 0);
     const byPool = Map.groupBy(candidates, ({ nodePool }) => nodePool);
     const scores: Score[] = [];

@@ -115,23 +115,19 @@ function approve(
 ): readonly NewNodeClaim[] | string {
   const { settings } = snapshot;
   const candidates = going.map(({ candidate }) => candidate);
-  const kept =
-    claims.length === 0
-      ? claims
-      : cheaperReplacements(candidates, claims, {
-          catalog,
-          spotToSpot: settings.featureGates.SpotToSpotConsolidation,
-        });
-  if (typeof kept === 'string') return kept;
   const price = candidates.reduce((sum, candidate) => sum + candidate.price, 0);
-  const savings = savingsOfAll(candidates, kept);
+  const savings = savingsOfAll(candidates, claims);
   if (claims.length > 0 && !(savings > 0)) return cannotBeCheaper;
   if (savings < (price * settings.consolidationSavingsThreshold) / 100)
     return `It would save less than ${settings.consolidationSavingsThreshold} % of the price`;
   if (savings < pods * settings.podMovePrice) return `It would save too little for the ${pods} pods it moves`;
   const poor = balance.scores(candidates, savings).find(({ score }) => score < leastScore);
   if (poor) return `Balanced: it would save too little for what it moves (score ${poor.score.toFixed(2)})`;
-  return kept;
+  if (claims.length === 0) return claims;
+  return cheaperReplacements(candidates, claims, {
+    catalog,
+    spotToSpot: settings.featureGates.SpotToSpotConsolidation,
+  });
 }
 
 function savingsOfAll(candidates: readonly Candidate[], claims: readonly NewNodeClaim[]): number {

@@ -59,13 +59,21 @@ class FileMachines implements Machines {
       machine.replaceClaim(claim, pods.get(on) ?? new NodePods());
     }
     for (const machine of this.#byKey.values()) {
-      const names = [machine.node, machine.nodeClaim].flatMap((object) => object?.metadata.name ?? []);
-      if (names.some((name) => marked.has(name))) machine.setMarked(true);
-      const until = names.map((name) => problem.state?.nominations?.[name]).find((time) => time !== undefined);
-      if (until !== undefined) machine.setNominatedUntil(Date.parse(until) || 0);
+      this.#remind(machine, problem.state, marked);
       const pool = machine.nodePool;
-      if (pool !== undefined) this.#byPool.set(pool, [...(this.#byPool.get(pool) ?? []), machine]);
+      if (pool === undefined) continue;
+      const known = this.#byPool.get(pool);
+      if (known) known.push(machine);
+      else this.#byPool.set(pool, [machine]);
     }
+  }
+
+  /** What the API server does not know: marks and promises. */
+  #remind(machine: StateNode, state: Problem['state'], marked: ReadonlySet<string>): void {
+    const names = [machine.node, machine.nodeClaim].flatMap((object) => object?.metadata.name ?? []);
+    if (names.some((name) => marked.has(name))) machine.setMarked(true);
+    const until = names.map((name) => state?.nominations?.[name]).find((time) => time !== undefined);
+    if (until !== undefined) machine.setNominatedUntil(Date.parse(until) || 0);
   }
 
   nodes(): Iterable<StateNode> {

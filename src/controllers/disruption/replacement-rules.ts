@@ -35,11 +35,14 @@ export function cheaperReplacements(
   for (const claim of claims) {
     // What is saved may be spent on choice, each in its share: together they stay below what goes.
     const ceiling = claim.price + ((price - bought) * claim.price) / bought;
-    const priced = new PricedTypes(claim, catalog.instanceTypes[claim.nodePool] ?? []);
+    const sold = catalog.instanceTypes[claim.nodePool] ?? [];
+    const priced = new PricedTypes(claim, workedFor(claim.requirements, sold), sold);
     const isSpot = allSpot && priced.allows(capacityTypes.spot);
     if (isSpot && !spotToSpot) return "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node";
     const narrowed = isSpot ? priced.only(capacityTypes.spot) : priced.forced();
-    const kept = narrowed.below(ceiling).withoutSameTypes(replaced, candidates.length);
+    const kept = narrowed
+      .below(ceiling)
+      .withoutSameTypes(claims.length === 1 && candidates.length > 1 ? replaced : nothing);
     const result = isSpot && candidates.length === 1 ? kept.flexible(spotFlexibility) : kept;
     if (typeof result === 'string') return result;
     if (result.types.length === 0) return cannotBeCheaper;
@@ -49,6 +52,8 @@ export function cheaperReplacements(
   }
   return filtered;
 }
+
+const nothing: ReadonlyMap<string, number> = new Map();
 
 /** The lowest price of the candidates of each type. */
 function pricesByType(candidates: readonly Candidate[]): Map<string, number> {
@@ -64,24 +69,29 @@ interface Priced {
   readonly worst: number;
 }
 
+interface PricedParts {
+  readonly capacityType?: string;
+  readonly types?: readonly Priced[];
+}
+
 /** The types of a plan with what each costs at worst. */
 class PricedTypes {
   readonly #plan: NewNodeClaim;
-  readonly #requirements: Requirements;
+  readonly #worked: Worked;
   readonly #capacityType: string | undefined;
   readonly types: readonly Priced[];
 
-  constructor(plan: NewNodeClaim, sold: readonly InstanceType[], capacityType?: string, types?: readonly Priced[]) {
+  constructor(plan: NewNodeClaim, known: Worked, sold: readonly InstanceType[] | undefined, rest: PricedParts = {}) {
     this.#plan = plan;
-    this.#requirements = requirementsOf(plan.requirements);
-    this.#capacityType = capacityType;
-    this.types = types ?? this.#price(sold);
+    this.#worked = known;
+    this.#capacityType = rest.capacityType;
+    this.types = rest.types ?? this.#price(sold ?? []);
   }
 
   #price(sold: readonly InstanceType[]): Priced[] {
-    const byName = new Map(sold.map((type) => [type.name, type]));
+    const named = typesByName(sold);
     return this.#plan.instanceTypes.flatMap((name) => {
-      const type = byName.get(name);
+      const type = named.get(name);
       const worst = type && this.#worst(type, preferred);
       return type && worst !== undefined ? [{ type, worst }] : [];
     });
@@ -89,7 +99,7 @@ class PricedTypes {
 
   /** Whether the plan leaves this way to pay open. */
   allows(capacityType: string): boolean {
-    return this.#requirements.get(labels.capacityType)?.has(capacityType) ?? true;
+    return this.#worked.requirements.get(labels.capacityType)?.has(capacityType) ?? true;
   }
 
   /** With one way to pay and no other. */
@@ -98,7 +108,7 @@ class PricedTypes {
       const worst = this.#worst(type, [capacityType]);
       return worst === undefined ? [] : [{ type, worst }];
     });
-    return new PricedTypes(this.#plan, [], capacityType, types);
+    return new PricedTypes(this.#plan, this.#worked, undefined, { capacityType, types });
   }
 
   /** A plan that may be spot or on demand must not fall back to what is dearer: it becomes the one that is counted on. */
@@ -112,9 +122,9 @@ class PricedTypes {
     return this.#with(this.types.filter(({ worst }) => worst < ceiling * (1 - 1e-9)));
   }
 
-  /** What is bought in place of several must be cheaper than one of the same type among them: else that one could stay. */
-  withoutSameTypes(replaced: ReadonlyMap<string, number>, count: number): PricedTypes {
-    if (count < 2) return this;
+  /** What one is bought in place of several must be cheaper than one of its type among them: else that one could stay. */
+  withoutSameTypes(replaced: ReadonlyMap<string, number>): PricedTypes {
+    if (replaced.size === 0) return this;
     let most = Number.POSITIVE_INFINITY;
     for (const { type } of this.types) most = Math.min(most, replaced.get(type.name) ?? Number.POSITIVE_INFINITY);
     return this.#with(this.types.filter(({ worst }) => worst < most));
@@ -133,7 +143,7 @@ class PricedTypes {
   }
 
   minValuesProblem(): string | undefined {
-    for (const { key, minValues } of this.#requirements.values()) {
+    for (const { key, minValues } of this.#worked.requirements.values()) {
       if (minValues === undefined) continue;
       const values = new Set<string>();
       for (const { type } of this.types)
@@ -155,25 +165,78 @@ class PricedTypes {
   }
 
   #with(types: readonly Priced[]): PricedTypes {
-    return new PricedTypes(this.#plan, [], this.#capacityType, types);
+    const paid = this.#capacityType;
+    return new PricedTypes(
+      this.#plan,
+      this.#worked,
+      undefined,
+      paid === undefined ? { types } : { capacityType: paid, types },
+    );
   }
 
   /** Of the first way to pay that can be had. */
   #worst(type: InstanceType, ways: readonly string[]): number | undefined {
     for (const way of ways) {
-      if (!this.allows(way)) continue;
-      let worst: number | undefined;
-      for (const offering of type.offerings) {
-        // A price that is not known is no reason to move anything.
-        if (offering.available === false || !(offering.price > 0) || !Number.isFinite(offering.price)) continue;
-        const own = offeringRequirements(offering);
-        if (!own.get(labels.capacityType)?.has(way) || conflict(own, this.#requirements) !== undefined) continue;
-        worst = Math.max(worst ?? 0, offering.price);
-      }
+      const worst = this.#worstBy(type, way);
       if (worst !== undefined) return worst;
     }
     return undefined;
   }
+
+  #worstBy(type: InstanceType, way: string): number | undefined {
+    let known = this.#worked.prices.get(way);
+    if (!known) this.#worked.prices.set(way, (known = new Map()));
+    let worst = known.get(type);
+    if (worst === undefined) {
+      worst = this.allows(way) ? worstPrice(type, way, this.#worked.requirements) : none;
+      known.set(type, worst);
+    }
+    return worst === none ? undefined : worst;
+  }
+}
+
+/** No offering at all. */
+const none = -1;
+
+function worstPrice(type: InstanceType, way: string, requirements: Requirements): number {
+  let worst = none;
+  for (const offering of type.offerings) {
+    // A price that is not known is no reason to move anything.
+    if (offering.available === false || !(offering.price > worst) || !(offering.price > 0)) continue;
+    if (!Number.isFinite(offering.price)) continue;
+    const own = offeringRequirements(offering);
+    if (!own.get(labels.capacityType)?.has(way) || conflict(own, requirements) !== undefined) continue;
+    worst = offering.price;
+  }
+  return worst;
+}
+
+interface Worked {
+  readonly requirements: Requirements;
+  /** By way to pay and type. */
+  readonly prices: Map<string, Map<InstanceType, number>>;
+}
+
+/** What was worked out about types on sale, by the requirements of plans: plans that are alike share it. */
+const worked = new WeakMap<readonly InstanceType[], Map<string, Worked>>();
+/** More different plans than this no cluster has at a time. */
+const mostPlans = 10_000;
+
+function workedFor(specs: readonly RequirementSpec[], sold: readonly InstanceType[]): Worked {
+  let byText = worked.get(sold);
+  if (!byText || byText.size > mostPlans) worked.set(sold, (byText = new Map()));
+  const text = JSON.stringify(specs);
+  let known = byText.get(text);
+  if (!known) byText.set(text, (known = { requirements: requirementsOf(specs), prices: new Map() }));
+  return known;
+}
+
+const byName = new WeakMap<readonly InstanceType[], Map<string, InstanceType>>();
+
+function typesByName(sold: readonly InstanceType[]): Map<string, InstanceType> {
+  let known = byName.get(sold);
+  if (!known) byName.set(sold, (known = new Map(sold.map((type) => [type.name, type]))));
+  return known;
 }
 
 /** In the order a launch prefers them. */
@@ -187,8 +250,20 @@ function offeringRequirements(offering: InstanceType['offerings'][number]): Requ
   return known;
 }
 
-function withCapacityType(specs: readonly RequirementSpec[], value: string): RequirementSpec[] {
-  const minValues = specs.find(({ key }) => key === labels.capacityType)?.minValues;
+const narrowed = new WeakMap<readonly RequirementSpec[], Map<string, readonly RequirementSpec[]>>();
+
+function withCapacityType(specs: readonly RequirementSpec[], value: string): readonly RequirementSpec[] {
+  let known = narrowed.get(specs);
+  if (!known) narrowed.set(specs, (known = new Map()));
+  let made = known.get(value);
+  if (!made) known.set(value, (made = narrow(specs, value)));
+  return made;
+}
+
+function narrow(specs: readonly RequirementSpec[], value: string): readonly RequirementSpec[] {
+  const given = specs.filter(({ key }) => key === labels.capacityType);
+  if (given.length === 1 && given[0]!.operator === 'In' && given[0]!.values?.join() === value) return specs;
+  const minValues = given.find((spec) => spec.minValues !== undefined)?.minValues;
   const own: RequirementSpec = {
     key: labels.capacityType,
     operator: 'In',

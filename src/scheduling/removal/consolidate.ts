@@ -50,14 +50,20 @@ export interface ConsolidateOptions<T extends Removable> {
   readonly expired?: () => boolean;
 }
 
+/** With more nodes than this only one strategy is tried: the others differ little over so many. */
+const largeCluster = 128;
+/** The least share of the price that the bound must promise before a replacement is tried: packings do not reach bounds. */
+const promising = 0.02;
 /** How many nodes are replaced together at most. */
 const largestChunk = 32;
+/** How many nodes one command may remove: it waits for all of its machines, and is given up as a whole. */
+const largestCommand = 64;
 
 /** The commands, each of which saves by itself; together they leave every pod a place. */
 export function consolidate<T extends Removable>(options: ConsolidateOptions<T>): RemovalCommand<T>[] {
   const removals = new Removals(options.problem);
   let best: { commands: RemovalCommand<T>[]; gain: number } | undefined;
-  for (const strategy of strategies) {
+  for (const strategy of options.removable.length > largeCluster ? strategies.slice(1, 2) : strategies) {
     const search = new Search(options, removals, best !== undefined);
     const commands = search.run(strategy);
     const gain = commands.reduce((sum, command) => sum + gainOf(command, options.movePrice ?? 0), 0);
@@ -84,12 +90,14 @@ function standing<T extends Removable>(removals: Removals, commands: RemovalComm
 /** What a command saves by the hour, less what its moves are worth. */
 function gainOf<T extends Removable>({ nodes, claims, pods }: RemovalCommand<T>, movePrice: number): number {
   const price = nodes.reduce((sum, node) => sum + node.price, 0);
-  return claims.reduce((sum, claim) => sum - claim.price, price) - pods * movePrice;
+  // Of two that save the same, the one that moves less.
+  return claims.reduce((sum, claim) => sum - claim.price, price) - pods * (movePrice + 1e-6);
 }
 
 /** In which order to try what. None is best for every cluster: all are tried, and the one that saves most is taken. */
-type Strategy = readonly ('delete' | 'delete wasteful' | 'replace')[];
+type Strategy = readonly ('delete' | 'delete wasteful' | 'replace' | 'replace all')[];
 const strategies: readonly Strategy[] = [
+  ['replace all', 'delete', 'replace'],
   ['delete', 'replace'],
   ['replace', 'delete', 'replace'],
   ['delete wasteful', 'replace'],
@@ -127,6 +135,7 @@ class Search<T extends Removable> {
   run(strategy: Strategy): RemovalCommand<T>[] {
     for (const step of strategy) {
       if (step === 'replace') this.#replace();
+      else if (step === 'replace all') this.#replaceAll();
       else this.#delete(step === 'delete wasteful' ? this.#byWaste() : [...this.#bySlot.keys()]);
     }
     return [...this.#drafts].map((draft) => ({
@@ -152,6 +161,7 @@ class Search<T extends Removable> {
     for (const slot of slots) {
       if (this.#expired()) return;
       if (this.#removals.isGone(slot) || !this.#budgetFor([this.#bySlot.get(slot)!])) continue;
+      if (this.#sizeWith([slot]) > largestCommand) continue;
       const removal = this.#removals.tryDelete([slot]);
       if (removal && !this.#settle(removal)) this.#removals.takeBack();
     }
@@ -171,7 +181,7 @@ class Search<T extends Removable> {
       .filter(([slot]) => !this.#removals.isGone(slot))
       .map(([slot, removable]) => ({ slot, removable, waste: removable.price - this.#removals.leastCost([slot]) }))
       .filter(({ waste, removable }) => {
-        if (waste > 1e-9) return true;
+        if (waste > promising * removable.price) return true;
         this.#options.explain?.(removable, cannotBeCheaper);
         return false;
       })
@@ -194,14 +204,53 @@ class Search<T extends Removable> {
     flush();
   }
 
+  /** All that are wasteful at once, where that is not too much for one command. */
+  #replaceAll(): void {
+    const slots = this.#byWaste().filter((slot) => {
+      const { price } = this.#bySlot.get(slot)!;
+      return price - this.#removals.leastCost([slot]) > promising * price;
+    });
+    const nodes = slots.map((slot) => this.#bySlot.get(slot)!);
+    if (slots.length < 2 || slots.length > largeCluster || !this.#budgetFor(nodes)) return;
+    const removal = this.#leanest(slots);
+    if (removal && !this.#settle(removal)) this.#removals.takeBack();
+  }
+
+  /** Replaces nodes, but none of them by its like: what would be bought again at the same price stays where it is. */
+  #leanest(slots: readonly number[]): Removal | undefined {
+    const priceOf = (some: readonly number[]): number =>
+      some.reduce((sum, slot) => sum + this.#bySlot.get(slot)!.price, 0);
+    const costOf = ({ claims }: Removal): number => claims.reduce((sum, { price }) => sum + price, 0);
+    const first = this.#removals.tryReplace(slots, priceOf(slots));
+    if (!first || slots.length === 1) return first;
+    const bought = first.claims.map(({ price }) => price);
+    // The least wasteful come last: of nodes that are alike, those with the most on them stay.
+    const kept = slots.toReversed().filter((slot) => {
+      const { price } = this.#bySlot.get(slot)!;
+      const at = bought.findIndex((one) => Math.abs(one - price) < 1e-9);
+      if (at >= 0) bought.splice(at, 1);
+      return at >= 0;
+    });
+    if (kept.length === 0) return first;
+    const rest = slots.filter((slot) => !kept.includes(slot));
+    this.#removals.takeBack();
+    if (rest.length > 0) {
+      const second = this.#removals.tryReplace(rest, priceOf(rest) * (1 + 1e-9));
+      if (second && costOf(second) + priceOf(kept) <= costOf(first) + 1e-9) return second;
+      if (second) this.#removals.takeBack();
+    }
+    return this.#removals.tryReplace(slots, priceOf(slots));
+  }
+
   #tryReplace(slots: readonly number[]): void {
     if (this.#expired()) return;
     const live = slots.filter((slot) => !this.#removals.isGone(slot));
     if (live.length === 0) return;
     const nodes = live.map((slot) => this.#bySlot.get(slot)!);
-    if (this.#budgetFor(nodes)) {
+    if (this.#budgetFor(nodes) && this.#sizeWith(live) <= largestCommand) {
       const price = nodes.reduce((sum, { price: own }) => sum + own, 0);
-      const removal = this.#removals.leastCost(live) < price ? this.#removals.tryReplace(live, price) : undefined;
+      const worthIt = this.#removals.leastCost(live) < price * (1 - promising);
+      const removal = worthIt ? this.#leanest(live) : undefined;
       if (removal) {
         if (this.#settle(removal)) return;
         this.#removals.takeBack();
@@ -239,6 +288,17 @@ class Search<T extends Removable> {
     for (const { pool } of fresh) this.#left.set(pool, this.#leftOf(pool) - 1);
     this.#removals.keep(removal);
     return true;
+  }
+
+  /** How many nodes the command would remove that these would be part of. */
+  #sizeWith(slots: readonly number[]): number {
+    const merged = new Set<Draft<T>>();
+    for (const slot of slots)
+      for (const pod of this.#removals.podsOn(slot)) {
+        const draft = this.#draftOf.get(pod);
+        if (draft) merged.add(draft);
+      }
+    return [...merged].reduce((sum, draft) => sum + draft.nodes.length, slots.length);
   }
 
   #leftOf(pool: string): number {

@@ -23,7 +23,7 @@ export class LeastCost {
         prices.push(priced.prices[i]!);
       }
     }
-    const machines = { width, units: Float64Array.from(units), prices: Float64Array.from(prices) };
+    const machines = undominated(width, units, prices);
     this.#prices =
       prices.length === 0 ? [] : demands.map((demand) => feasible(machines, resourcePrices(machines, demand)));
   }
@@ -38,6 +38,32 @@ export class LeastCost {
     }
     return least;
   }
+}
+
+/** Only machines of which no other gives as much of everything for the money: the rest cannot make anything cheaper. */
+function undominated(
+  width: number,
+  units: readonly number[],
+  prices: readonly number[],
+): { width: number; units: Float64Array; prices: Float64Array } {
+  const rates = prices.map((price, m) =>
+    Float64Array.from({ length: width }, (_, r) => Math.max(0, units[m * width + r]!) / Math.max(price, 1e-9)),
+  );
+  const order = prices.map((_, m) => m).sort((a, b) => sumOf(rates[b]!) - sumOf(rates[a]!) || a - b);
+  const kept: number[] = [];
+  for (const m of order) {
+    const own = rates[m]!;
+    if (!kept.some((other) => rates[other]!.every((rate, r) => rate >= own[r]!))) kept.push(m);
+  }
+  return {
+    width,
+    units: Float64Array.from(kept.flatMap((m) => units.slice(m * width, (m + 1) * width))),
+    prices: Float64Array.from(kept, (m) => prices[m]!),
+  };
+}
+
+function sumOf(values: Float64Array): number {
+  return values.reduce((sum, value) => sum + value, 0);
 }
 
 /** The same prices, lowered until no machine holds more than it costs: a bound whatever the program behind them did. */

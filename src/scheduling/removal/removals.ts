@@ -28,7 +28,9 @@ export interface Removal {
 }
 
 /** How dear machines may be that pods join, in thrifty packings; see plan.ts. */
-const tolerances = [1.1, 1.01];
+const tolerances = [1.1];
+/** A price this near to the bound is not worth another packing. */
+const thrifty = 1.15;
 
 export class Removals {
   readonly world: World;
@@ -160,7 +162,10 @@ export class Removals {
       restore(packed);
     };
     attempt();
-    if (pods.length > 1) for (const tolerance of tolerances) attempt(tolerance);
+    // Other ways cost more to find: only where the bound says that much is left to gain.
+    const bound = this.leastCost(slots);
+    for (const tolerance of tolerances)
+      if (pods.length > 1 && (best?.price ?? budget) > thrifty * bound) attempt(tolerance);
     if (!best) {
       this.takeBack();
       return undefined;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads the Cluster API provider: finds the management cluster, which may be the one with the NodePools, and wires what
 // follows it.
-import { homedir } from 'node:os';
 import type { Clock } from '../base/clock.ts';
 import { SystemRandom } from '../base/random.ts';
 import type { Transport } from '../kube/transport.ts';
@@ -11,6 +10,7 @@ import { ClusterApiProvider } from '../providers/cluster-api/provider.ts';
 import { type HubAccess, hubAccess } from '../providers/cluster-api/settings.ts';
 import { Cluster } from '../runtime/clusters.ts';
 import { connect } from './connect.ts';
+import { homeDirectory } from './home.ts';
 import type { LoadedProvider, ProviderParts } from './known-providers.ts';
 import { version } from './version.ts';
 
@@ -56,7 +56,7 @@ async function open(access: Exclude<HubAccess, { kind: 'joined' }>, clock: Clock
   const connection = findConnection({
     path,
     env: process.env,
-    homeDirectory: homedir(),
+    homeDirectory: homeDirectory(),
     io: { ...io, readFile: (file) => (file === path ? access.kubeconfig : io.readFile(file)) },
     clock,
   });

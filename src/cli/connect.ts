@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The way to a real API server, from a kubeconfig or the pod's service account.
-import { homedir } from 'node:os';
 import type { Clock } from '../base/clock.ts';
 import type { Transport } from '../kube/transport.ts';
+import { homeDirectory } from './home.ts';
 import { version } from './version.ts';
 
 /** Opens it; nothing is sent yet. Without a path: KUBECONFIG, the service account, ~/.kube/config. Throws KubeconfigError. */
@@ -16,7 +16,7 @@ export async function connect(path: string | undefined, clock: Clock): Promise<T
   const connection = findConnection({
     path: path || undefined,
     env: process.env,
-    homeDirectory: homedir(),
+    homeDirectory: homeDirectory(),
     io: machineIo(process.env, process.stdin.isTTY),
     clock,
   });

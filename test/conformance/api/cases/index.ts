@@ -11,6 +11,7 @@ import { customCases } from './custom-resources.ts';
 import { definitionCases } from './definitions.ts';
 import { deletionCases } from './deletion.ts';
 import { listCases } from './lists.ts';
+import { logCases } from './logs.ts';
 import { ownerCases } from './owners.ts';
 import { patchCases } from './patches.ts';
 import { presentationCases } from './presentation.ts';
@@ -32,6 +33,7 @@ export const allCases: readonly ConformanceCase[] = [
   ...definitionCases,
   ...ruleCases,
   ...subresourceCases,
+  ...logCases,
   ...validationCases,
   ...presentationCases,
   ...accessCases,

@@ -12,7 +12,7 @@ import { keyOf, type ResourceType } from '../../kube/object.ts';
 import type { Cluster } from '../../runtime/clusters.ts';
 import type { Logger } from '../../runtime/logging.ts';
 import { madeFrom, templateHash } from './drift.ts';
-import { type Hub, memberKey, ownersOf } from './hub.ts';
+import { type Hub, HubUnavailableError, memberKey, ownersOf } from './hub.ts';
 import { failureOf, isDeleting, type Machine, providerIDOf, type Scalable } from './kinds.ts';
 import { type Batch, cameFor, isUnclaimed } from './ledger.ts';
 import { annotations, memberLabel } from './names.ts';
@@ -113,6 +113,8 @@ export class Binder {
       this.#forgetSeen();
       await this.#bindAll();
     } catch (error) {
+      // It tells when it can be read: asking until then would fill the log and outlive the program.
+      if (error instanceof HubUnavailableError) return;
       this.#options.log.warn('Machines could not be given out', { error: messageOf(error) });
       this.wake(retryMs);
     } finally {

@@ -12,6 +12,9 @@ import { installCrds, judge, type Verdict } from '../conformance/verdicts/judge.
 import { type ControlPlane, startControlPlane } from './control-plane.ts';
 import { execute } from './processes.ts';
 
+/** The kinds that upstream's module defines; classes of other clouds come from elsewhere. */
+const upstreamKinds = allCrds().filter(({ spec }) => spec.group !== 'karpenter.cluster.x-k8s.io');
+
 let plane: ControlPlane | undefined;
 afterEach(async () => {
   await plane?.stop();
@@ -20,6 +23,7 @@ afterEach(async () => {
 
 /** What a server with these CRDs says to every case of the corpus. */
 async function verdictsWith(crds: readonly CustomResourceDefinition[]): Promise<Map<VerdictCase, Verdict>> {
+  const installed = new Set(crds.map(({ spec }) => spec.names.kind));
   plane = await startControlPlane();
   const transport = new HttpTransport({
     server: plane.url,
@@ -29,7 +33,8 @@ async function verdictsWith(crds: readonly CustomResourceDefinition[]): Promise<
   try {
     await installCrds(transport, crds, () => new Promise((resolve) => setTimeout(resolve, 100)));
     const verdicts = new Map<VerdictCase, Verdict>();
-    for (const verdictCase of corpus) verdicts.set(verdictCase, await judge(transport, verdictCase));
+    for (const verdictCase of corpus.filter(({ kind }) => installed.has(kind)))
+      verdicts.set(verdictCase, await judge(transport, verdictCase));
     return verdicts;
   } finally {
     await transport.close();
@@ -53,7 +58,7 @@ test('a real API server with our CRDs gives every verdict of the corpus', { time
 
 test('with upstream CRDs it gives the same, but for the listed differences', { timeout: 180_000 }, async () => {
   const crds = await upstreamCrds();
-  expect(crds.map((crd) => crd.metadata.name)).toEqual(allCrds().map((crd) => crd.metadata.name));
+  expect(crds.map((crd) => crd.metadata.name)).toEqual(upstreamKinds.map((crd) => crd.metadata.name));
   expect(surprises(await verdictsWith(crds), ({ valid, upstreamValid }) => upstreamValid ?? valid)).toEqual([]);
 });
 
@@ -67,7 +72,7 @@ async function upstreamCrds(): Promise<CustomResourceDefinition[]> {
   const { code, stdout, stderr } = await execute('go', ['mod', 'download', '-json', module], { timeoutMs: 120_000 });
   if (code !== 0) throw new Error(`go mod download ${module}: ${stderr}`);
   const { Dir: folder } = JSON.parse(stdout) as { Dir: string };
-  return allCrds().map(({ spec }) => {
+  return upstreamKinds.map(({ spec }) => {
     const crds = spec.group === 'karpenter.kwok.sh' ? 'kwok/apis/crds' : 'pkg/apis/crds';
     const file = join(folder, crds, `${spec.group}_${spec.names.plural}.yaml`);
     return parse(readFileSync(file, 'utf8')) as CustomResourceDefinition;

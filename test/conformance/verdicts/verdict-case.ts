@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The shape of one verdict: an object (or an update), and whether an API server with our CRDs takes it.
 
-export type VerdictKind = 'NodePool' | 'NodeClaim' | 'NodeOverlay' | 'CapacityBuffer' | 'KWOKNodeClass';
+export type VerdictKind =
+  | 'NodePool'
+  | 'NodeClaim'
+  | 'NodeOverlay'
+  | 'CapacityBuffer'
+  | 'KWOKNodeClass'
+  | 'ClusterAPINodeClass';
 
 /** An object as a user would send it, right or wrong. */
 export interface CandidateObject {
@@ -38,6 +44,7 @@ const apiVersions: Readonly<Record<VerdictKind, string>> = {
   NodeOverlay: 'karpenter.sh/v1alpha1',
   CapacityBuffer: 'autoscaling.x-k8s.io/v1beta1',
   KWOKNodeClass: 'karpenter.kwok.sh/v1alpha1',
+  ClusterAPINodeClass: 'karpenter.cluster.x-k8s.io/v1alpha1',
 };
 
 /** Collects the cases of one kind. `Fields` are the top-level fields of the object: spec, and status or metadata where they matter. */

@@ -61,6 +61,9 @@ export interface Batch {
 }
 
 const noAlternatives: VolumeAlternatives = [];
+const none: readonly Container[] = [];
+/** How many misses in a row end the comparing of neighbours at most. */
+const maxTrust = 32;
 
 /** `namespace/name` of a pod. */
 export function podKey(pod: Pod): string {
@@ -91,6 +94,8 @@ class Reader {
   #lastSpec: PodSpec | undefined;
   #lastVolumes = noAlternatives;
   #lastConstraints = 0;
+  /** How often comparing with the pod before has helped of late. */
+  #trust = 8;
   readonly #rejected: { key: string; reason: string; detail: string }[] = [];
 
   constructor(problem: Problem, leaving: ReadonlyMap<string, 'deleted' | 'candidate'>) {
@@ -239,8 +244,10 @@ class Reader {
     const { spec } = pod;
     const walker = this.#walker;
     let at = 0;
-    for (const container of spec.containers ?? []) at = this.#walkContainer(walker.step(at, 'container'), container);
-    for (const container of spec.initContainers ?? []) {
+    const { containers = none, initContainers = none } = spec;
+    for (let i = 0; i < containers.length; i++) at = this.#walkContainer(walker.step(at, 'container'), containers[i]!);
+    for (let i = 0; i < initContainers.length; i++) {
+      const container = initContainers[i]!;
       at = walker.step(walker.step(at, 'init'), container.restartPolicy);
       at = this.#walkContainer(at, container);
     }
@@ -269,7 +276,14 @@ class Reader {
 
   #constraintsOf(spec: PodSpec, volumes: VolumeAlternatives): number {
     const last = this.#lastSpec;
-    if (last && this.#lastVolumes === volumes && isConstrainedAlike(last, spec)) return this.#lastConstraints;
+    // Comparing pays where pods of a workload follow each other, and only there.
+    if (last && this.#trust > 0 && this.#lastVolumes === volumes) {
+      if (isConstrainedAlike(last, spec)) {
+        if (this.#trust < maxTrust) this.#trust++;
+        return this.#lastConstraints;
+      }
+      this.#trust--;
+    }
     this.#lastConstraints = this.#classify(spec, volumes);
     this.#lastSpec = spec;
     this.#lastVolumes = volumes;
@@ -363,7 +377,7 @@ function isConstrainedAlike(a: PodSpec, b: PodSpec): boolean {
 
 function hasPorts({ containers }: PodSpec): boolean {
   if (!containers) return false;
-  for (const { ports } of containers) if (ports !== undefined) return true;
+  for (let i = 0; i < containers.length; i++) if (containers[i]!.ports !== undefined) return true;
   return false;
 }
 

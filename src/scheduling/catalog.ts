@@ -494,9 +494,12 @@ export class Catalog {
     const rows = new Int32Array(view.rows.length);
     let count = 0;
     // Rows in their usual order of price: what is left is nearly sorted.
-    for (const row of this.#usualOrder()) {
+    const order = this.#usualOrder();
+    for (let at = 0; at < order.length; at++) {
+      const row = order[at]!;
       if (has[row] === 0) continue;
-      const [start, end] = [first[row]!, first[row + 1]!];
+      const start = first[row]!;
+      const end = first[row + 1]!;
       let best = Number.POSITIVE_INFINITY;
       for (let i = start; i < end; i++) {
         if (priceOf[i]! >= best || offeringAllowed[setOf[i]!] === 0) continue;

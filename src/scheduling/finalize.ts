@@ -76,9 +76,11 @@ export class Finalizer {
     let count = 0;
     let first = -1;
     let last = -1;
-    for (let i = 0; i < rows.length; i++) {
+    const { free, width } = catalog;
+    next: for (let i = 0; i < rows.length; i++) {
       const row = rows[i]!;
-      if (!catalog.fitsRow(row, total)) continue;
+      // Thousands of nodes times hundreds of rows: no call for each.
+      for (let r = 0, at = row * width; r < width; r++, at++) if (free[at]! < total[r]!) continue next;
       if (first < 0) first = i;
       const type = typeOf[row]!;
       // Variants of a type mostly follow each other; others are sorted out below.

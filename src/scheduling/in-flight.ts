@@ -144,7 +144,9 @@ export class NodeGroup {
   find(search: Search): NewNode | undefined {
     const { most, key, only } = search;
     if (only) return this.#ask(only, search) === 'yes' ? only : undefined;
-    for (const bucket of this.#buckets) {
+    const buckets = this.#buckets;
+    for (let i = 0; i < buckets.length; i++) {
+      const bucket = buckets[i]!;
       if (bucket.count > most) return undefined;
       const { nodes } = bucket;
       let position = bucket.cursors.get(key) ?? 0;

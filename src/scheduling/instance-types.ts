@@ -52,7 +52,9 @@ export class TypeReader {
       if (offerings.length === 0) return 'it has no offerings';
       const requirements = new Map<string, Requirement>();
       let excluded = false;
-      for (const spec of type.requirements ?? []) {
+      const specs = type.requirements ?? [];
+      for (let i = 0; i < specs.length; i++) {
+        const spec = specs[i]!;
         const known = this.#known(spec);
         if (!known) return unreadable(spec);
         const { requirement } = known;
@@ -115,7 +117,8 @@ export class TypeReader {
   /** Where an offering with these requirements ends: the same object for all that are written alike. */
   #path(specs: readonly RequirementSpec[]): NonNullable<Path['end']> | string {
     let at = this.#offerings;
-    for (const { key, operator, values, minValues } of specs) {
+    for (let i = 0; i < specs.length; i++) {
+      const { key, operator, values, minValues } = specs[i]!;
       const text = operator === 'In' && minValues === undefined && values?.length === 1 ? values[0]! : '\0';
       // What is not one plain value is kept apart by its whole text.
       const under = text === '\0' ? `${key}\n${operator}\n${minValues}\n${values?.join('\n')}` : key;
@@ -152,7 +155,8 @@ export class TypeReader {
     // Nearly every type has one group, whatever is overridden where.
     let plain: { allocatable: Amounts; offerings: CatalogOffering[] } | undefined;
     let others: Map<string, { allocatable: Amounts; offerings: CatalogOffering[] }> | undefined;
-    for (const offering of offerings) {
+    for (let i = 0; i < offerings.length; i++) {
+      const offering = offerings[i]!;
       const path = this.#path(offering.requirements ?? []);
       if (typeof path === 'string') return path;
       if (offering.available === false) continue;
@@ -228,8 +232,9 @@ function overridden(
 }
 
 function carveHugePages(allocatable: Amounts, capacity: ReadonlyMap<string, bigint>): void {
-  for (const [name, nano] of capacity) {
+  for (const name of capacity.keys()) {
     if (!name.startsWith('hugepages-')) continue;
+    const nano = capacity.get(name)!;
     const memory = (allocatable.get('memory') ?? 0n) - nano;
     allocatable.set('memory', memory > 0n ? memory : 0n);
   }

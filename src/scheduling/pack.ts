@@ -363,7 +363,9 @@ export class Packer {
     search.most = Number.POSITIVE_INFINITY;
     const key = podClass.signature * this.#shapeCount + shape;
     const picky = this.#isPicky(podClass);
-    for (const entry of reach.live) {
+    const { live } = reach;
+    for (let i = 0; i < live.length; i++) {
+      const entry = live[i]!;
       const { group } = entry;
       if (this.#thrift && !this.#isWorthIt(reach, entry)) continue;
       if (group.fewest > search.most || group.fewest === Number.POSITIVE_INFINITY) continue;
@@ -393,7 +395,8 @@ export class Packer {
   #findInEntry({ group, mask, bases }: Entry, key: number, choices: readonly Choice[]): Found | undefined {
     const search = this.#search;
     const { catalog } = group.template;
-    for (const base of bases) {
+    for (let at = 0; at < bases.length; at++) {
+      const base = bases[at]!;
       search.base = base.view;
       search.key = key * 1_048_576 + base.view.frontId;
       if (choices.length === 0) {
@@ -438,7 +441,10 @@ export class Packer {
   /** Whether a class needs a look at each node that may change. */
   #isPicky({ hostAffinities, keyRules }: PodClass): boolean {
     if (hostAffinities.length > 0) return true;
-    for (const { spreads } of keyRules) for (const { group } of spreads) if (group.open.size > 0) return true;
+    for (let i = 0; i < keyRules.length; i++) {
+      const { spreads } = keyRules[i]!;
+      for (let j = 0; j < spreads.length; j++) if (spreads[j]!.group.open.size > 0) return true;
+    }
     return false;
   }
 
@@ -467,7 +473,7 @@ export class Packer {
       this.#terms.hold(node);
     }
     node.row = row;
-    node.ports.push(...podClass.side.ports);
+    if (podClass.side.ports.length > 0) node.ports.push(...podClass.side.ports);
     const former = node.group;
     former.remove(node);
     node.pods.push(pod);

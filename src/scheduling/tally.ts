@@ -46,7 +46,9 @@ export class Tally {
   /** A node has come into another group: what it may still become has shrunk. */
   moved(node: NewNode, former: NodeGroup): void {
     if (former === node.group) return;
-    for (const key of this.#world.keys) {
+    const { keys } = this.#world;
+    for (let i = 0; i < keys.length; i++) {
+      const key = keys[i]!;
       const before = this.#domains.domainsOf(former, key);
       const after = this.#domains.domainsOf(node.group, key);
       if (before.length === after.length) continue;
@@ -77,13 +79,16 @@ export class Tally {
   /** Counts a pod that a node has taken. */
   count(node: NewNode, podClass: PodClass): void {
     const counted = this.#world.counted[podClass.labels]!;
-    for (const group of counted.hosted) {
+    const { hosted, zoned } = counted;
+    for (let i = 0; i < hosted.length; i++) {
+      const group = hosted[i]!;
       if (group.filter && !this.#passes(group, node)) continue;
       group.total++;
       group.hosts.set(node.slot, (group.hosts.get(node.slot) ?? 0) + 1);
     }
-    for (const group of counted.zoned) this.#countZoned(group, node);
-    for (const group of podClass.owns) {
+    for (let i = 0; i < zoned.length; i++) this.#countZoned(zoned[i]!, node);
+    for (let i = 0; i < podClass.owns.length; i++) {
+      const group = podClass.owns[i]!;
       if (group.key) this.#countZoned(group, node);
       else {
         group.total++;
@@ -103,7 +108,7 @@ export class Tally {
       else node.pending.push(group);
       return;
     }
-    for (const domain of domains) group.counts[domain]!++;
+    for (let i = 0; i < domains.length; i++) group.counts[domains[i]!]!++;
     if (domains.length > 1) node.possible.push(group);
   }
 

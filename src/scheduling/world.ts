@@ -192,12 +192,13 @@ class Compiler {
     const pairs: { constraints: Constraints; labelClass: number }[] = [];
     const ofPod = new Int32Array(batch.pods.length);
     for (let i = 0; i < ofPod.length; i++) {
-      const [a, b] = [batch.constraintsOf[i]!, batch.labelsOf[i]!];
+      const a = batch.constraintsOf[i]!;
+      const b = batch.labelsOf[i]!;
       let id = ids.get(a, b);
       if (id === absent) {
         id = pairs.length;
         ids.add(a, b, id);
-        pairs.push({ constraints: batch.constraints[batch.constraintsOf[i]!]!.value, labelClass: batch.labelsOf[i]! });
+        pairs.push({ constraints: batch.constraints[a]!.value, labelClass: b });
       }
       ofPod[i] = id;
     }

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, test } from 'vitest';
-import { commonLabelSet } from '../api/labels.ts';
+import { commonLabelSet, labels } from '../api/labels.ts';
 import type { NodeClaim } from '../api/node-claim.ts';
+import type { NodePool } from '../api/node-pool.ts';
 import { VirtualClock } from '../base/clock.ts';
 import { Metrics } from '../runtime/metrics.ts';
 import { InsufficientCapacityError, isInsufficientCapacity } from './errors.ts';
 import { metered } from './metered-provider.ts';
 import type { CloudProvider } from './provider.ts';
 import { CloudRegistry } from './registry.ts';
+import { withoutReserved } from './reserved-capacity.ts';
 
 const signal = new AbortController().signal;
 
@@ -87,4 +89,17 @@ describe('a metered provider', () => {
     expect(await stopped).toMatchObject({ message: 'the program ends' });
     expect(clock.nextDue()).toBeUndefined();
   });
+});
+
+test('without the gate ReservedCapacity nobody sees what is reserved', async () => {
+  const offering = (capacityType: string) => ({
+    requirements: [{ key: labels.capacityType, operator: 'In', values: [capacityType] }],
+    price: 1,
+  });
+  const types = [{ name: 'm', requirements: [], capacity: {}, offerings: [offering('reserved'), offering('spot')] }];
+  const seen = withoutReserved(provider('a', { instanceTypes: () => Promise.resolve(types) }));
+  const [type] = await seen.instanceTypes({} as NodePool, signal);
+  expect(type?.offerings).toEqual([offering('spot')]);
+  expect(await seen.instanceTypes({} as NodePool, signal)).toBe(await seen.instanceTypes({} as NodePool, signal));
+  await expect(seen.create({} as NodeClaim, signal)).rejects.toThrow('sold out');
 });

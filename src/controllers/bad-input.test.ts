@@ -52,8 +52,8 @@ async function untilRunning(count: number, limitMs = 20 * minute): Promise<void>
 
 /** Every machine has its NodeClaim and its Node, and was launched once. */
 async function expectNoLeaks(): Promise<void> {
-  const claims = (await world.claims()).map(({ status }) => status?.providerID).sort();
-  expect((await world.nodes()).map(({ spec }) => spec?.providerID).sort()).toEqual(claims);
+  const claims = (await world.claims()).map(({ status }) => status?.providerID ?? '').sort();
+  expect((await world.nodes()).map(({ spec }) => spec?.providerID ?? '').sort()).toEqual(claims);
   expect([...world.cloud.instances.keys()].sort()).toEqual(claims);
   expect(new Set(world.cloud.launched).size).toBe(world.cloud.launched.length);
 }
@@ -305,7 +305,7 @@ describe('a cloud', () => {
     await world.pool({ spec: { disruption: { consolidateAfter: 'Never' } } });
     await world.apply(deployment('web', 3, '30'));
     await untilRunning(3);
-    const before = (await world.claims()).map(({ metadata }) => metadata.uid).sort();
+    const before = (await world.claims()).map(({ metadata }) => metadata.uid ?? '').sort();
     expect(before).toHaveLength(3);
     const list = world.cloud.list.bind(world.cloud);
     world.cloud.list = async (signal) => {
@@ -313,7 +313,7 @@ describe('a cloud', () => {
       return change(all.map(({ providerID }) => providerID)).map((id) => world.cloud.instances.get(id)!);
     };
     await world.advance(10 * minute);
-    expect((await world.claims()).map(({ metadata }) => metadata.uid).sort()).toEqual(before);
+    expect((await world.claims()).map(({ metadata }) => metadata.uid ?? '').sort()).toEqual(before);
     expect(running()).toBe(3);
     await expectNoLeaks();
   });

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every controller of the autoscaler, wired: what `karpenter controller` and the embedded cluster both run.
 import type { Random } from '../base/random.ts';
+import { CloudRegistry } from '../cloud/registry.ts';
+import { withoutReserved } from '../cloud/reserved-capacity.ts';
 import type { Executor } from '../runtime/executor.ts';
 import type { Runnable } from '../runtime/manager.ts';
 import type { Settings } from '../runtime/settings.ts';
@@ -28,8 +30,9 @@ export interface ControllersOptions extends Omit<ControllerContextOptions, 'stat
 /** Adds all controllers to a manager. Informers start with the manager's clusters. */
 export function registerControllers(
   manager: { add(runnable: Runnable): unknown },
-  options: ControllersOptions,
+  given: ControllersOptions,
 ): { readonly state: ClusterState } {
+  const options = { ...given, registry: visible(given) };
   const { clusters, registry, clock, log, metrics, random, settings } = options;
   const state = new ClusterState({ clusters, registry, clock, log, batchMaxDurationMs: settings.batchMaxDuration });
   const context = new ControllerContext({ ...options, state });
@@ -52,4 +55,11 @@ export function registerControllers(
     for (const observer of observers) manager.add(observer);
   }
   return { state };
+}
+
+/** What the feature gates let us see of the clouds. */
+function visible({ registry, settings }: Pick<ControllersOptions, 'registry' | 'settings'>): CloudRegistry {
+  return settings.featureGates.ReservedCapacity
+    ? registry
+    : new CloudRegistry(registry.providers.map((provider) => withoutReserved(provider)));
 }

@@ -14,8 +14,8 @@ type Moment = 'before' | 'after';
 /** What is wanted of the program, on a cluster that is ready for it, and how many pods run in the end. */
 interface Story {
   /** Not part of what may be interrupted. */
-  prepare(world: TestWorld): Promise<void>;
-  want(world: TestWorld): Promise<void>;
+  readonly prepare: (world: TestWorld) => Promise<void>;
+  readonly want: (world: TestWorld) => Promise<void>;
   readonly pods: number;
   /** The most NodeClaims that an honest program makes; a double launch would make more. */
   readonly launches: number;
@@ -91,7 +91,11 @@ const emptying: Story = {
 };
 
 /** Counts writes of the program and ends it at the n-th. Resolves `died` when that came. */
-function dieAt(write: number, moment: Moment, world: TestWorld): { readonly died: Promise<void>; isDead(): boolean } {
+function dieAt(
+  write: number,
+  moment: Moment,
+  world: TestWorld,
+): { readonly died: Promise<void>; readonly isDead: () => boolean } {
   const { promise: died, resolve } = Promise.withResolvers<void>();
   let [count, dead] = [0, false];
   const fatal = async <R>(carryOut: () => Promise<R>): Promise<R> => {
@@ -112,8 +116,8 @@ function dieAt(write: number, moment: Moment, world: TestWorld): { readonly died
 }
 
 async function expectNoLeaks(world: TestWorld): Promise<void> {
-  const claims = (await world.claims()).map(({ status }) => status?.providerID).sort();
-  const nodes = (await world.nodes()).map(({ spec }) => spec?.providerID).sort();
+  const claims = (await world.claims()).map(({ status }) => status?.providerID ?? '').sort();
+  const nodes = (await world.nodes()).map(({ spec }) => spec?.providerID ?? '').sort();
   expect({ nodes, machines: [...world.cloud.instances.keys()].sort() }).toEqual({ nodes: claims, machines: claims });
 }
 

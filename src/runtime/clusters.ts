@@ -62,14 +62,17 @@ export class Cluster {
   constructor(options: ClusterOptions) {
     const { name, transport, clock, qps, burst = qps } = options;
     const log = options.log.with({ cluster: name });
+    const onRequest = requestObserver(options.metrics ?? new Metrics());
+    const newClient = (): KubeClient =>
+      new KubeClient({
+        transport,
+        clock,
+        limiter: qps === undefined ? undefined : new TokenBucket({ qps, burst: burst ?? qps, clock }),
+        fieldManager: options.fieldManager ?? 'karpenter',
+        onRequest,
+      });
     this.name = name;
-    this.client = new KubeClient({
-      transport,
-      clock,
-      limiter: qps === undefined ? undefined : new TokenBucket({ qps, burst: burst ?? qps, clock }),
-      fieldManager: options.fieldManager ?? 'karpenter',
-      onRequest: requestObserver(options.metrics ?? new Metrics()),
-    });
+    this.client = newClient();
     const { random, transforms } = options;
     this.informers = new InformerCache({
       client: this.client,
@@ -78,7 +81,8 @@ export class Cluster {
       log,
       ...(transforms ? { transforms } : {}),
     });
-    this.events = new EventRecorder({ client: this.client, clock, log });
+    // A limit of their own: what is told must not slow down what is done.
+    this.events = new EventRecorder({ client: newClient(), clock, log });
   }
 
   /** Starts the informers there are; those that come later start when they are asked for. */

@@ -189,9 +189,12 @@ export function list(
 }
 
 /** Named switches, as `Name=true,Other=false`. A name that is not known is warned about and otherwise ignored. */
-export function gates<G extends Readonly<Record<string, boolean>>>(setting: Common<G>): Setting<G> {
+export function gates<N extends string>(
+  setting: Common<Readonly<Record<N, boolean>>>,
+): Setting<Readonly<Record<N, boolean>>> {
+  type G = Readonly<Record<N, boolean>>;
   const formatGates = (value: G): string =>
-    Object.entries(value)
+    Object.entries<boolean>(value)
       .map(([name, on]) => `${name}=${on}`)
       .join(',');
   return {

@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a decision of the scheduler to the NodeClaim that is written.
 import { nodePoolHash, nodePoolHashVersion } from '../../api/hash.ts';
-import { annotations, type LabelSet, labels, nodeClassLabel, restrictedLabelProblem } from '../../api/labels.ts';
+import {
+  annotations,
+  type LabelSet,
+  labels,
+  nodeClassLabel,
+  restrictedLabelProblem,
+  terminationFinalizer,
+} from '../../api/labels.ts';
 import type { NodeClaim, NodeClaimSpec } from '../../api/node-claim.ts';
 import type { NodePool } from '../../api/node-pool.ts';
 import { compareStrings } from '../../base/order.ts';
@@ -45,6 +52,8 @@ export function nodeClaimFor({ pool, plan, instanceTypes, labelSet, owner }: Nod
         [annotations.minValuesRelaxed]: String(plan.minValuesRelaxed ?? false),
       },
       ownerReferences: [owner],
+      // From the start: nothing is launched for one that could vanish unnoticed, and it need not be written again.
+      finalizers: [terminationFinalizer],
     },
     spec: {
       nodeClassRef: { ...nodeClassRef },

@@ -150,9 +150,9 @@ async function survives(story: Story, write: number, moment: Moment): Promise<bo
 }
 
 describe.each<[string, Story, number]>([
-  ['buys machines for pods', provisioning, 15],
-  ['moves a pod off a machine that is deleted', moving, 25],
-  ['gives back a machine that is empty', emptying, 8],
+  ['buys machines for pods', provisioning, 8],
+  ['moves a pod off a machine that is deleted', moving, 15],
+  ['gives back a machine that is empty', emptying, 5],
 ])('a program that %s', (_name, story, atLeast) => {
   test.each<Moment>(['before', 'after'])(
     'may die right %s any write',

@@ -82,7 +82,7 @@ beforeAll(async () => {
   await install('karpenter', '--set', 'settings.providers={kwok}');
   manifests = (await helm(['get', 'manifest', 'karpenter', '--namespace', namespace], plane.kubeconfig)).stdout;
   own = await kubeconfigOf(account);
-});
+}, 240_000);
 
 afterAll(async () => {
   for (const controller of controllers) await controller.stop();
@@ -170,7 +170,7 @@ test('a whole life of a cluster under the rights of the chart', async () => {
   await controllers[1]!.until(async () => (await count('nodeclaims')) === 0, 60_000);
   expect(await count('nodes')).toBe(0);
   expect(await controllers[1]!.stop(), controllers[1]!.output.slice(-4000)).toBe(0);
-});
+}, 240_000);
 
 test('nothing it asked for was refused', () => {
   expect(audit.entries().length).toBeGreaterThan(100);

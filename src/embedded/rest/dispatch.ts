@@ -67,6 +67,9 @@ function mainHandler(context: RequestContext): Handler {
   const handler = onObjects[info.verb];
   if (!served || !handler) throw methodNotAllowed();
   if (resource.id === 'bindings') return handleBindingByName;
+  const { bodyRefusal } = context.request;
+  // Custom kinds look at the type of a patch before they ask what it is for.
+  if (resource.custom && info.verb === 'patch' && bodyRefusal !== undefined) throw bodyRefusal;
   const onCollection = info.verb === 'create' || info.verb === 'list' || info.verb === 'deletecollection';
   if (info.verb !== 'watch' && onCollection !== (info.name === '')) throw methodNotAllowed();
   // Objects of a namespaced kind are created and reached in their namespace only.

@@ -70,22 +70,26 @@ export function handlePatch(context: RequestContext): ApiResponse {
   const old = requireObject(context);
   const current = encode(context, old);
   const patched = applyPatch(context, type, current);
-  return {
-    status: 200,
-    body: encode(context, updateObject(context, old, decodePatched(context, patched, options), options)),
-  };
+  const object = decodePatched(context, patched, options);
+  // Schemas of definitions are read further in.
+  const updated = readingPatched(context, () => updateObject(context, old, object, options));
+  return { status: 200, body: encode(context, updated) };
 }
 
 /** A patched object is decoded as if the client had sent all of it. Patches work on copies, so it is ours. */
 export function decodePatched(context: RequestContext, patched: unknown, options: WriteOptions): KubeObject {
+  return readingPatched(context, () => decodeBody(context, patched, true, options));
+}
+
+/** A patch that makes an object which cannot be read is not a bad request but an invalid patch. */
+function readingPatched<T>(context: RequestContext, read: () => T): T {
   try {
-    return decodeBody(context, patched, true, options);
+    return read();
   } catch (error) {
     const misfit =
       error instanceof StatusError &&
       error.status.code === 400 &&
       / in version ".*?" cannot be handled as a \w+: (.*)$/s.exec(error.message);
-    // A patch that makes an object which cannot be read is not a bad request but an invalid patch.
     throw misfit && isRecord(context.request.body)
       ? invalid('', '', '', [
           { field: 'patch', type: 'Invalid', value: goValue(context.request.body), detail: misfit[1]! },

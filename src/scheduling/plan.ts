@@ -66,6 +66,7 @@ class Search {
   readonly #restore: () => void;
   readonly #start: number;
   readonly #memo = new ThriftMemo();
+  readonly #tried = new Set<string>();
   /** What one more way costs. */
   readonly #cost: number;
   #best: Plan;
@@ -91,8 +92,12 @@ class Search {
     return new Packer(this.#world, options, thrift, order, ties, joins);
   }
 
-  /** Packs in another way, unless time or work is used up; undefined then. */
+  /** Packs in another way, unless it was tried before or time or work is used up; undefined then. */
   attempt(way: Way, always = false): Plan | undefined {
+    const queue = way.order ?? this.#world.batch.order;
+    const text = `${way.tolerance}:${way.ties}:${way.joins}:${queue.join()}`;
+    if (this.#tried.has(text)) return undefined;
+    this.#tried.add(text);
     const time = remaining(this.#options, this.#start, this.#attempts);
     if (!time || (!always && this.#work + this.#cost > maxWork)) return undefined;
     this.#work += this.#cost;
@@ -117,6 +122,8 @@ class Search {
       const next = this.attempt(way);
       if (next) plans.push(next);
     }
+    // One node for everybody leaves little to rearrange.
+    if (this.#best.packed.nodes.length < 2 && this.#best.packed.failed.length === 0) return;
     plans.sort((a, b) => (isBetter(a, b) ? -1 : isBetter(b, a) ? 1 : 0));
     const seen = new Set<string>();
     for (const base of plans) {

@@ -7,7 +7,16 @@ import { type TestWorld, testWorld } from '../testing/world.ts';
 import { Emptiness } from './emptiness.ts';
 import { defaultMethods, disruptionControllers } from './index.ts';
 import type { Method, MethodView, Proposal } from './method.ts';
-import { contextOf, going, machine, marksOf, openPool, runUntilKilled, unmarked } from './testing/machines.ts';
+import {
+  contextOf,
+  going,
+  machine,
+  marksOf,
+  openPool,
+  runningPod,
+  runUntilKilled,
+  unmarked,
+} from './testing/machines.ts';
 
 let world: TestWorld;
 afterEach(() => world.close());
@@ -163,13 +172,18 @@ describe('the loop of disruption', () => {
     expect(await going(world)).toEqual(['a', 'b']);
   });
 
-  test('looks every ten seconds when there is nothing to do', async () => {
+  test('rests while nothing changes, looks ten seconds after a change, and every minute all the same', async () => {
     await start();
     await machine(world, 'a', { consolidatable: false });
     const idle = method('idle', undefined);
     run([idle]);
+    await world.advance(45_000);
+    expect(idle.asked).toBe(1);
+    await runningPod(world, 'p', 'a');
+    await world.advance(5000);
+    expect(idle.asked).toBe(2);
     await world.advance(60_000);
-    expect(idle.asked).toBe(7);
+    expect(idle.asked).toBe(3);
   });
 
   test('shows how many machines could go', async () => {

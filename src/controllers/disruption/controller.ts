@@ -59,6 +59,10 @@ export class Disruption {
   /** When each method was last asked. Monotonic. */
   readonly #lastRuns = new Map<string, number>();
   readonly #waiting = new Map<Method, Waiting>();
+  /** What the last pass looked at, if it found nothing and nothing is under way. */
+  #quiet: readonly unknown[] | undefined;
+  /** Whether a command of this pass could not begin. */
+  #hasFailed = false;
   /** What methods that found nothing had looked at. */
   readonly #resting = new Map<Method, string>();
 
@@ -78,9 +82,14 @@ export class Disruption {
     this.#logAbnormalRuns(log);
     if (!state.isSynced()) return { requeueAfterMs: unsyncedRetryMs };
     this.#logInvalidBudgets(log);
-    this.#tellProtection();
     await this.#takeBackLostCommands(signal, log);
     const catalog = await this.#readCatalog(signal, log);
+    const seen = this.#whatMatters(catalog);
+    for (const method of this.#options.methods) this.#lastRuns.set(method.name, clock.monotonic());
+    if (seen.every((part, i) => part === this.#quiet?.[i])) return { requeueAfterMs: pollMs };
+    this.#quiet = undefined;
+    this.#hasFailed = false;
+    this.#tellProtection();
     // From here until a command begins nothing is awaited: all methods look at one state of the cluster.
     const pass = new Pass(
       liveSnapshot({
@@ -93,11 +102,28 @@ export class Disruption {
       }),
     );
     for (const method of this.#options.methods) {
-      this.#lastRuns.set(method.name, clock.monotonic());
       if (await this.#disrupt(method, pass, signal, log)) return { requeueAfterMs: 0 };
     }
+    if (this.#waiting.size === 0 && !this.#hasFailed && !this.#isPromised()) this.#quiet = seen;
     const dueInMs = [...this.#waiting.values()].map(({ dueAt }) => dueAt - clock.monotonic());
     return { requeueAfterMs: Math.max(0, Math.min(pollMs, ...dueInMs)) };
+  }
+
+  /** What a pass looks at. While all of it is the same a pass that found nothing finds nothing again. */
+  #whatMatters(catalog: PoolCatalog): unknown[] {
+    const { state, clock } = this.#context;
+    const lists = (Object.values(state.sources) as { list(): unknown }[]).map((source) => source.list());
+    // Windows of budgets and protected times end with the minute at the latest.
+    const minute = Math.floor(clock.now() / 60_000);
+    return [minute, state.consolidationStamp(), ...lists, ...Object.values(catalog.instanceTypes)];
+  }
+
+  /** Whether a machine is promised to pods: that ends without a sign. */
+  #isPromised(): boolean {
+    const { state, clock } = this.#context;
+    const now = clock.now();
+    for (const machine of state.nodes()) if (machine.isNominated(now)) return true;
+    return false;
   }
 
   /** Asks one method, or looks again at what it proposed before. Gives whether a command began. */
@@ -252,6 +278,7 @@ export class Disruption {
         }
       }),
     );
+    this.#hasFailed ||= started.includes(false);
     return started.includes(true);
   }
 

@@ -196,14 +196,18 @@ export class DisruptionQueue {
 
   /** Why a command can never succeed. */
   #problemOf({ awaited, startedAt }: Running): CommandError | undefined {
-    const { clock, state } = this.#context;
+    const { clock, state, claims } = this.#context;
     const timeoutMs = Math.min(
       longestTimeoutMs,
       Math.max(shortestTimeoutMs, timeoutPerCandidateMs * this.#machines.size),
     );
     const took = clock.monotonic() - startedAt;
     if (took > timeoutMs) return new CommandError(`command reached timeout after ${Math.round(took / 1000)}s`);
-    for (const name of awaited) if (!state.hasClaim(name)) return new CommandError(`replacement ${name} was deleted`);
+    for (const name of awaited) {
+      // One that is on its way out will not come into service either.
+      const isGoing = claims.get(name)?.metadata.deletionTimestamp !== undefined;
+      if (isGoing || !state.hasClaim(name)) return new CommandError(`replacement ${name} was deleted`);
+    }
     return undefined;
   }
 

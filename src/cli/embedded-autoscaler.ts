@@ -15,7 +15,7 @@ import { createLogger, type LogOutput } from '../runtime/pino-logger.ts';
 import { defaultSettings } from '../runtime/settings.ts';
 import { slimTransforms } from '../state/slim.ts';
 import { runAutoscaler } from './autoscaler.ts';
-import { type EmbeddedCloud, embeddedClouds } from './embedded-clouds.ts';
+import { cloudsNamed, type EmbeddedCloud } from './embedded-clouds.ts';
 import { programSettings } from './program-settings.ts';
 import { loadProviders } from './providers.ts';
 import { version } from './version.ts';
@@ -41,7 +41,7 @@ export interface EmbeddedAutoscalerOptions {
   readonly random: Random;
   /** Where the controller's log goes. */
   readonly log: LogOutput;
-  /** All that the embedded cluster knows, unless told. */
+  /** KWOK, unless told. */
   readonly clouds?: readonly EmbeddedCloud[];
   /** How long machines take to join: `3s`; no time at all unless told. */
   readonly bootTime?: string;
@@ -59,8 +59,15 @@ export interface EmbeddedAutoscaler {
 
 /** Starts it; resolves when the NodePools of its clouds exist. */
 export async function startEmbeddedAutoscaler(options: EmbeddedAutoscalerOptions): Promise<EmbeddedAutoscaler> {
-  const { cluster, workload = cluster, clouds = embeddedClouds, clock, random, onFailure } = options;
-  for (const cloud of clouds) await cloud.furnish(cluster.client(), options.bootTime);
+  const { cluster, workload = cluster, clouds = cloudsNamed('kwok'), clock, random, onFailure } = options;
+  const bootTime = options.bootTime === undefined ? {} : { bootTime: options.bootTime };
+  const players: { stop(): Promise<void> }[] = [];
+  for (const cloud of clouds) {
+    await cloud.furnish(cluster.client(), options.bootTime);
+    const parts = { karpenter: cluster.client(), workload: workload.client(), clock, random, ...bootTime };
+    const player = await cloud.run?.(parts);
+    if (player) players.push(player);
+  }
   await workload.client().resource(kinds.Pod).create(controllerPod(options.node));
   const metrics = new Metrics();
   const log = createLogger({ clock, outputs: [options.log], fields: { logger: 'controller' } });
@@ -94,6 +101,7 @@ export async function startEmbeddedAutoscaler(options: EmbeddedAutoscalerOptions
     stop: async () => {
       stop.abort(new Error('the cluster stops'));
       await running;
+      for (const player of players) await player.stop();
     },
   };
 }

@@ -3,6 +3,8 @@
 // A new cloud is one more entry.
 import { kwokNodeClassKind } from '../api/kwok-node-class.ts';
 import { type NodePool, nodePoolKind } from '../api/node-pool.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Random } from '../base/random.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { apiVersionOf } from '../kube/object.ts';
 import { inflate } from './demo/inflate.ts';
@@ -10,6 +12,7 @@ import { nginx } from './demo/nginx.ts';
 import type { Scenario } from './demo/scenario.ts';
 import { spot } from './demo/spot.ts';
 import { zones } from './demo/zones.ts';
+import { clusterApi } from './embedded-cluster-api.ts';
 import { UsageError } from './usage-error.ts';
 
 export interface EmbeddedCloud {
@@ -18,6 +21,17 @@ export interface EmbeddedCloud {
   readonly scenarios: readonly Scenario[];
   /** Creates its NodeClass and a NodePool to begin with. `bootTime` (`3s`) is how long machines take to join, where that can be told. */
   furnish(karpenter: KubeClient, bootTime?: string): Promise<void>;
+  /** Starts what plays the cloud, where that is more than objects. */
+  run?(options: CloudRun): Promise<{ stop(): Promise<void> }>;
+}
+
+/** What a cloud needs to run beside the cluster. */
+export interface CloudRun {
+  readonly karpenter: KubeClient;
+  readonly workload: KubeClient;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly bootTime?: string;
 }
 
 /** Not `default`: that name belongs to the pools in other people's guides. */
@@ -55,7 +69,7 @@ const kwok: EmbeddedCloud = {
   },
 };
 
-export const embeddedClouds: readonly EmbeddedCloud[] = [kwok];
+export const embeddedClouds: readonly EmbeddedCloud[] = [kwok, clusterApi];
 
 /** The clouds of a comma-separated list. Throws UsageError for one that nobody knows. */
 export function cloudsNamed(list: string): EmbeddedCloud[] {

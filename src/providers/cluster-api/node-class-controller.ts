@@ -105,6 +105,8 @@ class NodeClassReconciler {
     signal: AbortSignal,
   ): Promise<{ updates: ConditionUpdate[]; count: number; invalid: readonly InvalidMember[] }> {
     const { hub, members } = this.#options;
+    // At a start it has not been asked yet: that is no news.
+    await hub.ready(signal).catch(() => undefined);
     const reachable =
       hub.problem === undefined
         ? trueCondition(hubReachable)

@@ -84,7 +84,7 @@ export class ClusterApiProvider implements CloudProvider {
   }
 
   async create(claim: NodeClaim, signal: AbortSignal): Promise<Instance> {
-    await this.#options.hub.ready(signal);
+    await this.#ready(signal);
     const uid = claim.metadata.uid ?? '';
     let machine = this.#machineOfClaim(claim);
     let key = machine ? ownerKeyOf(machine) : this.#holder(uid);
@@ -115,7 +115,7 @@ export class ClusterApiProvider implements CloudProvider {
   }
 
   async delete(claim: NodeClaim, signal: AbortSignal): Promise<void> {
-    await this.#options.hub.ready(signal);
+    await this.#ready(signal);
     const uid = claim.metadata.uid ?? '';
     this.#waiting.delete(uid);
     await this.#binder.forget(uid);
@@ -127,7 +127,7 @@ export class ClusterApiProvider implements CloudProvider {
   }
 
   async get(providerID: string, signal: AbortSignal): Promise<Instance> {
-    await this.#options.hub.ready(signal);
+    await this.#ready(signal);
     const machine = this.#find(targetOf(providerID), undefined);
     if (!machine) throw new NodeClaimNotFoundError(`there is no Machine with provider id ${providerID}`);
     return instanceOf(machine, (await this.members.all(signal)).get(ownerKeyOf(machine) ?? ''));
@@ -136,7 +136,7 @@ export class ClusterApiProvider implements CloudProvider {
   async list(signal: AbortSignal): Promise<readonly Instance[]> {
     const { hub } = this.#options;
     if (hub.isEmpty) return [];
-    await hub.ready(signal);
+    await this.#ready(signal);
     const members = await this.members.all(signal);
     const ours = hub.view.machines
       .list()
@@ -150,10 +150,17 @@ export class ClusterApiProvider implements CloudProvider {
   }
 
   async instanceTypes(pool: NodePool, signal: AbortSignal): Promise<readonly InstanceType[]> {
-    await this.#options.hub.ready(signal);
+    await this.#ready(signal);
     const { template } = pool.spec;
     const nodeClass = this.#nodeClass(template.spec.nodeClassRef.name);
     return this.#catalog(await this.members.read(nodeClass, signal), taintsOf(template.spec)).types;
+  }
+
+  /** Resolves when both clusters have been read: a NodeClass that was not read yet must not be taken for missing. */
+  async #ready(signal: AbortSignal): Promise<void> {
+    await this.#options.hub.ready(signal);
+    const { nodeClasses } = this.members;
+    if (!nodeClasses.hasSynced) await nodeClasses.waitForSync(signal);
   }
 
   /** The catalogue of members, worked out once for all who ask with the same taints. */
@@ -174,7 +181,7 @@ export class ClusterApiProvider implements CloudProvider {
 
   async driftReason(claim: NodeClaim, signal: AbortSignal): Promise<string> {
     const { hub } = this.#options;
-    await hub.ready(signal);
+    await this.#ready(signal);
     const nodeClass = this.members.nodeClasses.get(claim.spec.nodeClassRef.name);
     const machine = this.#find(targetOf(claim.status?.providerID ?? ''), claim.metadata.uid);
     if (!machine || isDeleting(machine) || !nodeClass || nodeClass.spec?.drift === 'Defer') return '';
@@ -188,7 +195,7 @@ export class ClusterApiProvider implements CloudProvider {
 
   /** Chooses a member and raises it, the next best one when the first has no room after all. */
   async #raise(claim: NodeClaim, signal: AbortSignal): Promise<string> {
-    const nodeClass = this.#nodeClass(claim.spec.nodeClassRef.name);
+    const nodeClass = this.#readyNodeClass(claim.spec.nodeClassRef.name);
     const uid = claim.metadata.uid ?? '';
     const { choices } = this.#catalog(await this.members.read(nodeClass, signal), taintsOf(claim.spec));
     const adopt = nodeClass.spec?.machineAdoption === 'IfUnclaimed';
@@ -260,6 +267,12 @@ export class ClusterApiProvider implements CloudProvider {
         `ClusterAPINodeClass ${name} ${nodeClass ? 'is being deleted' : 'does not exist'}`,
       );
     }
+    return nodeClass;
+  }
+
+  /** As `#nodeClass`, and nothing is known to be wrong with it: whoever buys needs that, whoever only looks does not. */
+  #readyNodeClass(name: string): ClusterApiNodeClass {
+    const nodeClass = this.#nodeClass(name);
     const ready = nodeClass.status?.conditions?.find(({ type }) => type === readyCondition);
     if (ready?.status === 'False' && ready.observedGeneration === nodeClass.metadata.generation) {
       throw new NodeClassNotReadyError(`ClusterAPINodeClass ${name} is not ready: ${ready.message}`);

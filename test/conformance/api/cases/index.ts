@@ -19,6 +19,7 @@ import { ruleCases } from './rules.ts';
 import { subresourceCases } from './subresources.ts';
 import { validationCases } from './validation.ts';
 import { watchCases } from './watches.ts';
+import { workloadCases } from './workloads.ts';
 
 export const allCases: readonly ConformanceCase[] = [
   ...crudCases,
@@ -39,4 +40,5 @@ export const allCases: readonly ConformanceCase[] = [
   ...accessCases,
   ...badRequestCases,
   ...controllerCases,
+  ...workloadCases,
 ];

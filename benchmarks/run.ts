@@ -7,7 +7,7 @@ import { type Group, type Row, render } from './rows.ts';
 const groups: Readonly<Record<string, { readonly load: () => Promise<Group>; readonly slow?: boolean }>> = {
   scheduling: { load: async () => (await import('./scheduling.ts')).rows },
   packing: { load: async () => (await import('./packing.ts')).rows },
-  disruption: { load: async () => (await import('./disruption.ts')).rows },
+  disruption: { load: async () => (await import('./disruption.ts')).rows, slow: true },
   growth: { load: async () => (await import('./growth.ts')).rows, slow: true },
   controller: { load: async () => (await import('./controller.ts')).rows, slow: true },
   embedded: { load: () => fromModules('./embedded.ts', './embedded-scheduler.ts') },

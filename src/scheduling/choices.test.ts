@@ -76,4 +76,63 @@ describe('choices', () => {
     });
     expect(result.errors).toHaveLength(1);
   });
+
+  test('a reservation that is used up from the start is not waited for', () => {
+    const reserved = (left: number) => ({
+      ...offering('a', 'reserved', 0.01, { reservationCapacity: left }),
+      requirements: [
+        oneOf('topology.kubernetes.io/zone', 'a'),
+        oneOf(capacityType, 'reserved'),
+        oneOf('cloud.example/reservation', 'r-1'),
+      ],
+    });
+    const problem = (left: number): Problem => ({
+      nodePools: [nodePool('default')],
+      instanceTypes: { default: [instanceType('only', size, [offering('a', 'on-demand', 0.2), reserved(left)])] },
+      labels: { default: { reservationId: 'cloud.example/reservation' } },
+      pods: [pod('one', { requests: { cpu: '3' } }), pod('two', { requests: { cpu: '3' } })],
+    });
+    expect(place(problem(0)).stats.totalPrice).toBeCloseTo(0.4);
+    // One that others of the pass hold is: in Strict mode the second pod would rather wait.
+    expect(place(problem(1)).errors.map(({ deferred }) => deferred)).toEqual([true]);
+  });
+
+  test('of pools with the same weight the cheaper one sells, of others the heavier one', () => {
+    const prices = (weight: number): number => {
+      const pools = [nodePool('a-cheap'), nodePool('b-dear', { weight })];
+      return place({
+        nodePools: pools,
+        instanceTypes: {
+          'a-cheap': [instanceType('cheap', size, [offering('a', 'on-demand', 0.1)])],
+          'b-dear': [instanceType('dear', size, [offering('a', 'on-demand', 0.3)])],
+        },
+        pods: [pod('one', { requests: { cpu: '3' } }), pod('two', { requests: { cpu: '3' } })],
+      }).stats.totalPrice;
+    };
+    expect(prices(0)).toBeCloseTo(0.2);
+    expect(prices(5)).toBeCloseTo(0.6);
+  });
+
+  test('pods that only a dear machine suits share one, and leave the cheap ones to others', () => {
+    const types = [
+      instanceType('dear', { cpu: '16', memory: '64Gi', pods: '20' }, [offering('a', 'on-demand', 1)]),
+      instanceType('cheap', size, [offering('a', 'on-demand', 0.1)]),
+    ];
+    const large = { nodeSelector: { 'node.kubernetes.io/instance-type': 'dear' } };
+    const apart: Partial<PodSpec> = {
+      affinity: {
+        podAntiAffinity: {
+          requiredDuringSchedulingIgnoredDuringExecution: [
+            { topologyKey: 'kubernetes.io/hostname', labelSelector: { matchLabels: { app: 'apart' } } },
+          ],
+        },
+      },
+    };
+    const pods = [
+      ...[0, 1].map((i) => pod(`apart-${i}`, { labels: { app: 'apart' }, requests: { cpu: '2' }, spec: apart })),
+      ...[0, 1].map((i) => pod(`large-${i}`, { requests: { cpu: '1' }, spec: large })),
+    ];
+    const result = place({ nodePools: [nodePool('default')], instanceTypes: { default: types }, pods });
+    expect(result.stats.totalPrice).toBeCloseTo(1.1);
+  });
 });

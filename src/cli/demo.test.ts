@@ -58,5 +58,8 @@ test.each([
 test('lists what it can play', async () => {
   const { code, stdout } = await demo('--list');
   expect(code).toBe(0);
-  expect(stdout.match(/^ {2}\w+/gm)).toEqual(['  inflate', '  nginx', '  zones', '  spot']);
+  const names = ['  inflate', '  nginx', '  zones', '  spot'];
+  expect(stdout.match(/^ {2}\w+/gm)).toEqual(names);
+  const both = await demo('--list', '--provider', 'kwok,cluster-api');
+  expect(both.stdout.match(/^ {2}\w+/gm)).toEqual(names);
 });

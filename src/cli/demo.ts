@@ -53,7 +53,8 @@ function parseSeed(text: string): number {
 async function demo(name: string, flags: DemoFlags): Promise<void> {
   const { cloudsNamed } = await import('./embedded-clouds.ts');
   const clouds = cloudsNamed(flags.provider);
-  const scenarios = clouds.flatMap((cloud) => cloud.scenarios);
+  // Clouds may share a scenario: it is played once, on all of them.
+  const scenarios = [...new Set(clouds.flatMap((cloud) => cloud.scenarios))];
   if (flags.list) {
     console.log(listOf(scenarios));
     return;

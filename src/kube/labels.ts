@@ -2,6 +2,7 @@
 // Label selectors: compiled once, matched often. Syntax, checks and messages are those of the API server.
 
 import { KarpenterError } from '../base/errors.ts';
+import { labelNamePattern, subdomainPattern } from '../base/names.ts';
 import { compareStrings } from '../base/order.ts';
 import { parseSelectorText, type SelectorSymbol } from './label-selector-parser.ts';
 import { type FieldError, formatFieldErrors } from './schema/field-error.ts';
@@ -221,7 +222,6 @@ function invalid(field: string, value: string, problems: readonly string[]): str
 }
 
 const nameFormat = '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]';
-const nameRule = /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/;
 const nameMessage =
   "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character" +
   ` (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '${nameFormat}')`;
@@ -232,8 +232,6 @@ const subdomainFormat = '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-
 const subdomainMessage =
   "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character" +
   ` (e.g. 'example.com', regex used for validation is '${subdomainFormat}')`;
-// The same language as subdomainFormat, written so that it cannot backtrack.
-const subdomainRule = /^[a-z0-9]+(-+[a-z0-9]+)*(\.[a-z0-9]+(-+[a-z0-9]+)*)*$/;
 
 /** What is wrong with a label key (an annotation key, a resource name); empty when nothing is. */
 export function isQualifiedName(key: string): string[] {
@@ -248,7 +246,7 @@ export function isQualifiedName(key: string): string[] {
   if (parts.length === 2) problems.push(...prefixProblems(parts[0] ?? ''));
   if (name === '') problems.push('name part must be non-empty');
   else if (byteLength(name) > 63) problems.push('name part must be no more than 63 bytes');
-  if (!nameRule.test(name)) problems.push(`name part ${nameMessage}`);
+  if (!labelNamePattern.test(name)) problems.push(`name part ${nameMessage}`);
   return problems;
 }
 
@@ -256,7 +254,7 @@ export function isQualifiedName(key: string): string[] {
 export function isValidLabelValue(value: string): string[] {
   const problems: string[] = [];
   if (byteLength(value) > 63) problems.push('must be no more than 63 bytes');
-  if (value !== '' && !nameRule.test(value)) problems.push(valueMessage);
+  if (value !== '' && !labelNamePattern.test(value)) problems.push(valueMessage);
   return problems;
 }
 
@@ -264,7 +262,7 @@ function prefixProblems(prefix: string): string[] {
   if (prefix === '') return ['prefix part must be non-empty'];
   const problems: string[] = [];
   if (prefix.length > 253) problems.push('prefix part must be no more than 253 bytes');
-  if (!subdomainRule.test(prefix)) problems.push(`prefix part ${subdomainMessage}`);
+  if (!subdomainPattern.test(prefix)) problems.push(`prefix part ${subdomainMessage}`);
   return problems;
 }
 

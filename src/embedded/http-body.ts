@@ -43,7 +43,7 @@ export function parseBody(bytes: Buffer, method: string, contentType: string | u
   const text = bytes.toString('utf8');
   const parsed = yaml.has(media) ? readYaml(text) : readJson(text, method);
   if (depthOf(parsed.body) > deepest) throw badRequest(`the body is nested deeper than ${deepest} levels`);
-  return parsed;
+  return /\\u[dD][89a-fA-F]/.test(text) ? { ...parsed, body: wellFormed(parsed.body) } : parsed;
 }
 
 function readJson(text: string, method: string): ParsedBody {
@@ -62,6 +62,14 @@ function readJson(text: string, method: string): ParsedBody {
 function summary(text: string): string {
   const shown = text.startsWith('{') ? text : Buffer.from(text).toString('hex');
   return shown.length > 1024 ? `${shown.slice(0, 1024)} [truncated]` : shown;
+}
+
+/** Half of a surrogate pair is no character: Go reads it as U+FFFD, and no answer could carry it. */
+function wellFormed(value: unknown): unknown {
+  if (typeof value === 'string') return value.toWellFormed();
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(wellFormed);
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key.toWellFormed(), wellFormed(inner)]));
 }
 
 function readYaml(text: string): ParsedBody {

@@ -160,6 +160,14 @@ test('a protobuf body of a typed client is understood', async () => {
   expect([status, created.data, created.metadata.name]).toEqual([201, { k: 'v' }, 'a']);
 });
 
+test('half of a surrogate pair is read as the character for what cannot be read', async () => {
+  const { call } = await world();
+  const body = '{"metadata":{"name":"a"},"data":{"k":"x\\ud800y","pair":"\\ud83d\\ude00"}}';
+  const path = '/api/v1/namespaces/default/configmaps';
+  const { status, body: made } = await call('POST', path, { body, headers: json });
+  expect([status, made.data]).toEqual([201, { k: 'x\ufffdy', pair: '😀' }]);
+});
+
 test('warnings in any script travel as UTF-8', async () => {
   const { call } = await world();
   const body = JSON.stringify({ metadata: { name: 'a' }, 'größe\ufffd\u007f': 1 });

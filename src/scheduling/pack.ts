@@ -498,12 +498,18 @@ export class Packer {
       let reserved = false;
       for (const baseSet of bases) {
         for (const set of this.#domains.narrowByPrice(baseSet, choices, template, open, shape)) {
-          const mask =
+          let mask =
             this.#thrift && reach.market && template === reach.templates[0]!.template
               ? this.#thrift.mask(reach.market, catalog.view(set, open), open, request)
               : open;
-          const view = catalog.view(set, mask);
-          const row = catalog.fit(view, this.#zero, request, -1);
+          let view = catalog.view(set, mask);
+          let row = catalog.fit(view, this.#zero, request, -1);
+          if (row < 0 && mask !== open) {
+            // In this domain nothing costs as little as planned: then whatever there is.
+            mask = open;
+            view = catalog.view(set, mask);
+            row = catalog.fit(view, this.#zero, request, -1);
+          }
           if (row < 0) continue;
           const final = this.#terms.minValuesFor(template, set, view, request);
           if (final === undefined) continue;

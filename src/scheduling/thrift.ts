@@ -159,7 +159,7 @@ export class Thrift {
     market.filling = new Map();
     market.planned = false;
     for (const planned of market.purchases) {
-      if (planned.times === 0 || (view !== market.view && view.has[planned.row] !== 1)) continue;
+      if (planned.times === 0 || (view !== market.view && !isSold(market.catalog, view, planned))) continue;
       for (const [waiting, count] of planned.contents) {
         if (waiting.request !== request) continue;
         planned.times--;
@@ -268,6 +268,13 @@ function machinesOf({ catalog, view }: Market): Machines {
   const units = new Float64Array(rows.length * width);
   for (let i = 0; i < rows.length; i++) units.set(free.subarray(rows[i]! * width, (rows[i]! + 1) * width), i * width);
   return { width, units, prices };
+}
+
+/** Whether a view has a planned machine for what it was planned to cost. */
+function isSold(catalog: Catalog, view: View, { row, price }: Planned): boolean {
+  if (view.has[row] !== 1) return false;
+  const { rows, prices } = catalog.byPrice(view);
+  return prices[rows.indexOf(row)]! <= price;
 }
 
 /** The first of some shapes that fits and of which any are left. */

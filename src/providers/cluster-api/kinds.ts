@@ -171,11 +171,3 @@ export function rollsByItself(scalable: Scalable): boolean {
   const { strategy, rollout } = scalable.spec ?? {};
   return (rollout?.strategy?.type ?? strategy?.type ?? 'RollingUpdate') !== 'OnDelete';
 }
-
-/** Whether old and new Machines exist side by side, or are about to. */
-export function isRollingOut(deployment: Scalable): boolean {
-  const { observedGeneration, replicas = 0, updatedReplicas, upToDateReplicas } = deployment.status ?? {};
-  if (observedGeneration !== undefined && observedGeneration < (deployment.metadata.generation ?? 0)) return true;
-  const updated = updatedReplicas ?? upToDateReplicas ?? replicas;
-  return updated < replicas;
-}

@@ -135,4 +135,33 @@ describe('choices', () => {
     const result = place({ nodePools: [nodePool('default')], instanceTypes: { default: types }, pods });
     expect(result.stats.totalPrice).toBeCloseTo(1.1);
   });
+
+  test('a zone that sells the planned machine for more than planned still gets its pods, and the plan stands', () => {
+    // More pods than are packed in many ways: only the thrifty packing finds the small machines.
+    const count = 402;
+    const types = [
+      instanceType('small', size, [offering('a', 'on-demand', 0.1), offering('b', 'on-demand', 0.105)]),
+      instanceType('large', { cpu: '64', memory: '128Gi', pods: '200' }, [
+        offering('a', 'on-demand', 8),
+        offering('b', 'on-demand', 8),
+      ]),
+    ];
+    const spec: Partial<PodSpec> = {
+      topologySpreadConstraints: [
+        {
+          maxSkew: 1,
+          topologyKey: 'topology.kubernetes.io/zone',
+          whenUnsatisfiable: 'DoNotSchedule',
+          labelSelector: { matchLabels: { app: 'web' } },
+        },
+      ],
+    };
+    const pods = Array.from({ length: count }, (_, i) =>
+      pod(`web-${i}`, { labels: { app: 'web' }, requests: { cpu: '1', memory: '1Gi' }, spec }),
+    );
+    const result = place({ nodePools: [nodePool('default')], instanceTypes: { default: types }, pods });
+    expect(result.errors).toEqual([]);
+    // 201 pods in each zone, four on a machine. On large ones they would cost 64.
+    expect(result.stats.totalPrice).toBeCloseTo(51 * 0.1 + 51 * 0.105);
+  });
 });

@@ -80,6 +80,8 @@ export class Catalog {
   readonly free: Float64Array;
   readonly width: number;
   readonly hasReserved: boolean;
+  /** Whether a type has several rows, since its offerings differ in what they hold. */
+  readonly hasVariants: boolean;
   readonly #space: RequirementSpace;
   readonly #given: ReadonlySet<string>;
   readonly #variants: readonly CatalogVariant[];
@@ -130,9 +132,12 @@ export class Catalog {
     this.#priceOf = new Float64Array(all);
     const setIds = new Map<Requirements, number>();
     let hasReserved = false;
+    let hasVariants = false;
     for (let row = 0, at = 0; row < count; row++) {
       const { type, free, offerings } = variants[row]!;
       this.typeOf[row] = type;
+      // The rows of a type follow each other.
+      if (row > 0 && this.typeOf[row - 1] === type) hasVariants = true;
       axis.fillAvailable(free, this.free, row * axis.size);
       for (const nano of free.values()) if (nano < 0n) this.#dead[row] = 1;
       for (let i = 0; i < offerings.length; i++, at++) {
@@ -150,6 +155,7 @@ export class Catalog {
       }
     }
     this.hasReserved = hasReserved;
+    this.hasVariants = hasVariants;
     for (const set of this.#offeringSets) for (const key of set.keys()) this.#offeringKeys.add(key);
     const overheads = new Set<ReadonlyMap<string, bigint>>();
     for (let type = 0; type < types.length; type++) {

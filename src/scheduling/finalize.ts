@@ -87,7 +87,7 @@ export class Finalizer {
       if (type !== last) found[count++] = type;
       last = type;
     }
-    if (typeOf.length > catalog.types.length) count = dropRepeated(found, count, catalog.types.length);
+    if (catalog.hasVariants) count = dropRepeated(found, count, catalog.types.length);
     const set = this.#world.space.get(group.set);
     const types = this.#typesFor(node, set, count);
     const claim = {

@@ -113,6 +113,18 @@ describe('packing', () => {
     const result = place([pod('p', { requests: { cpu: '4' } })], { types: [type] });
     expect(result.newNodeClaims[0]!.price).toBe(0.2);
   });
+  test('names a type once, whatever its offerings hold and however many types cannot be had', () => {
+    const room = { cpu: '2', memory: '4Gi', pods: '9' };
+    const types = [
+      instanceType('gone', room, [offering('a', 'on-demand', 0.5, { available: false })]),
+      instanceType('two', room, [
+        offering('a', 'on-demand', 1.1),
+        offering('b', 'spot', 0.3, { capacityOverride: { cpu: '8' } }),
+      ]),
+      instanceType('one', room, [offering('a', 'on-demand', 1)]),
+    ];
+    expect(place([pod('p')], { types }).newNodeClaims[0]!.instanceTypes).toEqual(['two', 'one']);
+  });
   test('gives the same bytes for the same problem', () => {
     const pods = [
       ...times(9, 'x', { labels: { app: 'x' }, spec: spread('x', zone) }),

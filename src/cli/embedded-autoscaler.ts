@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The autoscaler inside `karpenter up` and `karpenter demo`: the same program as on a real cluster, in this process, with
-// a NodePool to begin with, and a Pod of its own so that `kubectl logs` finds it where it would be elsewhere.
+// a NodePool to begin with, and a Pod that stands for it.
 import { nodePoolKind } from '../api/node-pool.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
 import type { CloudRegistry } from '../cloud/registry.ts';
 import type { EmbeddedCluster } from '../embedded/cluster.ts';
-import type { LogSource } from '../embedded/logs/log-buffer.ts';
-import type { LogSources } from '../embedded/logs/pod-log.ts';
-import { kinds, type Pod } from '../kube/kinds.ts';
 import { Cluster, Clusters } from '../runtime/clusters.ts';
 import { Metrics } from '../runtime/metrics.ts';
 import { createLogger, type LogOutput } from '../runtime/pino-logger.ts';
 import { defaultSettings } from '../runtime/settings.ts';
 import { slimTransforms } from '../state/slim.ts';
 import { runAutoscaler } from './autoscaler.ts';
+import { keepControllerPod } from './controller-pod.ts';
 import { cloudsNamed, type EmbeddedCloud } from './embedded-clouds.ts';
 import { programSettings } from './program-settings.ts';
 import { loadProviders } from './providers.ts';
@@ -22,15 +20,6 @@ import { version } from './version.ts';
 
 /** Kept of the controller's log: what `kubectl logs` shows. */
 export const keptLogBytes = 1_000_000;
-const podName = 'karpenter';
-const container = 'controller';
-const namespace = 'kube-system';
-
-/** The log of the controller's Pod, for the cluster that it is in. */
-export function controllerLogs(source: LogSource): LogSources {
-  return ({ metadata }, name) =>
-    metadata.name === podName && metadata.namespace === namespace && name === container ? source : undefined;
-}
 
 export interface EmbeddedAutoscalerOptions {
   /** The cluster with NodePools and NodeClaims. */
@@ -68,9 +57,9 @@ export async function startEmbeddedAutoscaler(options: EmbeddedAutoscalerOptions
     const player = await cloud.run?.(parts);
     if (player) players.push(player);
   }
-  await workload.client().resource(kinds.Pod).create(controllerPod(options.node));
   const metrics = new Metrics();
   const log = createLogger({ clock, outputs: [options.log], fields: { logger: 'controller' } });
+  const letGoOfPod = await keepControllerPod({ client: workload.client(), clock, log, node: options.node });
   const settings = { ...defaultSettings(programSettings), providers: clouds.map(({ name }) => name) };
   const clusterOf = (name: string, of: EmbeddedCluster): Cluster =>
     new Cluster({ name, transport: of.transport(), clock, random, log, metrics, transforms: slimTransforms() });
@@ -101,26 +90,8 @@ export async function startEmbeddedAutoscaler(options: EmbeddedAutoscalerOptions
     stop: async () => {
       stop.abort(new Error('the cluster stops'));
       await running;
+      await letGoOfPod();
       for (const player of players) await player.stop();
     },
   };
 }
-
-const controllerPod = (nodeName: string): Pod => ({
-  apiVersion: 'v1',
-  kind: 'Pod',
-  metadata: {
-    name: podName,
-    namespace,
-    labels: { 'app.kubernetes.io/name': 'karpenter' },
-    // It belongs to its node as a static pod does: draining the node leaves it alone.
-    annotations: { 'kubernetes.io/config.mirror': 'karpenter' },
-  },
-  spec: {
-    priorityClassName: 'system-cluster-critical',
-    containers: [{ name: container, image: 'karpenter' }],
-    // On a node of the cluster's own, never on a machine that it may remove, and before anybody else takes the place.
-    nodeName,
-    tolerations: [{ operator: 'Exists' }],
-  },
-});

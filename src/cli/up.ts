@@ -105,8 +105,9 @@ async function start(
     const plain = await cluster.start(common);
     return { cluster: plain, close: () => plain.close() };
   }
-  const [{ controllerLogs, keptLogBytes, startEmbeddedAutoscaler }, { LogBuffer }] = await Promise.all([
+  const [{ keptLogBytes, startEmbeddedAutoscaler }, { controllerLogs }, { LogBuffer }] = await Promise.all([
     import('./embedded-autoscaler.ts'),
+    import('./controller-pod.ts'),
     import('../embedded/logs/log-buffer.ts'),
   ]);
   const log = new LogBuffer({ now: () => clock.now(), maxBytes: keptLogBytes });

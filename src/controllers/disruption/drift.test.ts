@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { getCondition } from '../../api/conditions.ts';
 import { annotations, labels } from '../../api/labels.ts';
 import { type NodeClaim, nodeClaimKind } from '../../api/node-claim.ts';
+import { type NodePool, nodePoolKind } from '../../api/node-pool.ts';
 import type { ResourceType } from '../../kube/object.ts';
 import { formatTime } from '../../kube/time.ts';
 import { StaticNodes } from '../static/index.ts';
@@ -25,6 +26,7 @@ let world: TestWorld;
 afterEach(() => world.close());
 
 const claimType = nodeClaimKind as ResourceType<NodeClaim>;
+const poolType = nodePoolKind as ResourceType<NodePool>;
 const cpu = (amount: string) => ({
   containers: [{ name: 'main', image: 'app', resources: { requests: { cpu: amount } } }],
 });
@@ -183,6 +185,27 @@ describe('a drifted node of a static pool', () => {
     await world.advance(60_000);
     expect(await replacements()).toEqual([]);
     expect(await going(world)).toEqual([]);
+  });
+
+  test('of which no machine could be made holds up no other pool, and keeps no place reserved', async () => {
+    await start(pool);
+    await openPool(world, { name: 'other' });
+    await drifting('a');
+    await drifting('b');
+    await drifting('c', { pool: 'other' });
+    const contradiction = {
+      metadata: { labels: { team: 'x' } },
+      spec: { requirements: [{ key: 'team', operator: 'In', values: ['y'] }] },
+    };
+    await world.karpenter.resource(poolType).patch('default', { spec: { template: contradiction } });
+    await world.settle();
+    const nodes = run();
+    await world.advance(60_000);
+    expect(await replacements()).toEqual([]);
+    expect(await going(world)).toEqual(['c']);
+    expect((await world.events('DisruptionBlocked')).join()).toContain('contradict');
+    const { spec, ...rest } = world.state.nodePool('default')!;
+    expect(nodes.reserve({ ...rest, spec: { ...spec, limits: { nodes: '3' } } }, 9)).toBe(1);
   });
 
   test('is left to the scale-down while the pool has too many', async () => {

@@ -2,7 +2,10 @@
 // Nodes that are no longer what their NodePool or their cloud would make today are replaced: the longest drifted first,
 // those without pods before all others.
 import { getCondition, nodeClaimConditions } from '../../api/conditions.ts';
+import type { NodePool } from '../../api/node-pool.ts';
+import { messageOf } from '../../base/errors.ts';
 import { chain, compareStrings } from '../../base/order.ts';
+import type { NewNodeClaim } from '../../scheduling/problem.ts';
 import type { StaticNodes } from '../static/static-nodes.ts';
 import type { Candidate } from './candidates.ts';
 import type { Concern, Method, MethodView, Proposal } from './method.ts';
@@ -69,24 +72,38 @@ export class StaticDrift implements Method {
   }
 
   /** As many as budgets and the limit of nodes allow, each in a command of its own. */
-  propose({ candidates, budgets }: MethodView): Proposal[] {
+  propose({ candidates, budgets, reject }: MethodView): Proposal[] {
     const proposals: Proposal[] = [];
     const byPool = Map.groupBy(candidates.toSorted(emptyFirst), ({ nodePool }) => nodePool);
     for (const [pool, drifting] of byPool) {
       const { active, unseen, pendingDisruption } = this.#nodes.count(pool.metadata.name ?? '');
       // Too many as it is: those that go need no replacement.
       if (active.length + unseen + pendingDisruption > (pool.spec.replicas ?? 0)) continue;
+      const plan = this.#planFor(pool);
+      if (typeof plan === 'string') {
+        for (const candidate of drifting) reject(candidate, 'blocked', plan);
+        continue;
+      }
       const granted = this.#nodes.reserve(pool, Math.min(budgets.left(pool), drifting.length));
       for (const candidate of drifting.slice(0, granted)) {
         budgets.take(pool);
         proposals.push({
           candidates: [candidate],
-          replacements: [this.#nodes.planFor(pool)],
+          replacements: [plan],
           destinations: [],
           settled: () => this.#nodes.release(pool, 1),
         });
       }
     }
     return proposals;
+  }
+
+  /** Why not, where the pool's template describes no machine: that is no reason to leave other pools alone. */
+  #planFor(pool: NodePool): NewNodeClaim | string {
+    try {
+      return this.#nodes.planFor(pool);
+    } catch (error) {
+      return `No replacement can be made: ${messageOf(error)}`;
+    }
   }
 }

@@ -63,3 +63,14 @@ test('every reason, condition and metric in the guide to trouble is one of the p
   );
   expect([...missing]).toEqual([]);
 });
+
+test('the limits of the search in the guide to disruption are those of the program', () => {
+  const [search, page] = [read('src/scheduling/removal/consolidate.ts'), read('docs/disruption.md')];
+  const flat = page.replaceAll(/\s+/g, ' ');
+  const constant = (name: string): number => Number(new RegExp(`^const ${name} = ([\\d._]+);$`, 'm').exec(search)?.[1]);
+  expect(flat).toContain(`save more than ${constant('promising') * 100} % of their price`);
+  expect(flat).toContain(`${constant('largestChunk')} of the most wasteful nodes together`);
+  expect(flat).toContain(`at most ${constant('largestCommand')} nodes`);
+  expect(flat).toContain(`With more than ${constant('largeCluster')} candidates only the second way`);
+  expect(flat).toContain(`replace up to ${constant('largeCluster')} nodes in one command`);
+});

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Kubernetes objects as the scheduler reads them: plain JSON, every field it looks at and no more. The full kinds of
-// src/kube are assignable to these, and so is what a problem file holds. Flat parts are picked from those kinds. What has lists or
-// maps in it is written out: ours are read-only, a problem file may leave out what the API server fills in, and may say null;
-// picked and then changed in all of that, a type would be longer than it is by itself, and harder to read in an editor.
-import type * as kube from '../kube/kinds.ts';
+// src/kube are assignable to these, and so is what a problem file holds. Not picked from those kinds: they come from a package that
+// only we install, and these are part of `karpenter-ts/cloud`, where a type that cannot be found is `any`.
 import type { LabelSelector } from '../kube/labels.ts';
 
 /** Quantities by resource name, as on the wire: `"500m"`, `"1Gi"`, or a bare number. */
@@ -26,9 +24,19 @@ export interface Metadata {
   }[];
 }
 
-export interface Taint extends Readonly<Pick<kube.Taint, 'key' | 'value' | 'effect'>> {}
+export interface Taint {
+  readonly key: string;
+  readonly value?: string;
+  readonly effect: string;
+}
 
-export interface Toleration extends Readonly<kube.Toleration> {}
+export interface Toleration {
+  readonly key?: string;
+  readonly operator?: string;
+  readonly value?: string;
+  readonly effect?: string;
+  readonly tolerationSeconds?: number;
+}
 
 /** One expression of a node selector term, a NodePool, an instance type or an offering. */
 export interface RequirementSpec {
@@ -98,9 +106,12 @@ export interface Container {
   readonly name?: string;
   readonly restartPolicy?: string;
   readonly resources?: ResourceRequirements;
-  readonly ports?: readonly Readonly<
-    Partial<Pick<kube.ContainerPort, 'hostPort' | 'hostIP' | 'protocol' | 'containerPort'>>
-  >[];
+  readonly ports?: readonly {
+    readonly hostPort?: number;
+    readonly hostIP?: string;
+    readonly protocol?: string;
+    readonly containerPort?: number;
+  }[];
 }
 
 export interface Volume {
@@ -124,9 +135,13 @@ export interface PodSpec {
   readonly schedulingGates?: readonly unknown[];
 }
 
-/** Nothing in scheduling depends on `lastTransitionTime` (RFC 3339); plans of disruption do. */
-export interface Condition
-  extends Readonly<Pick<kube.NodeCondition, 'type' | 'status' | 'reason' | 'lastTransitionTime'>> {}
+export interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string;
+  /** RFC 3339. Nothing in scheduling depends on it; plans of disruption do. */
+  readonly lastTransitionTime?: string;
+}
 
 export interface ContainerStatus {
   readonly name?: string;

@@ -104,7 +104,8 @@ export class Disruption {
     for (const method of this.#options.methods) {
       if (await this.#disrupt(method, pass, signal, log)) return { requeueAfterMs: 0 };
     }
-    if (this.#waiting.size === 0 && !this.#hasFailed && !this.#isPromised()) this.#quiet = seen;
+    const isDone = this.#waiting.size === 0 && !this.#options.methods.some(({ hasMore }) => hasMore);
+    if (isDone && !this.#hasFailed && !this.#isPromised()) this.#quiet = seen;
     const dueInMs = [...this.#waiting.values()].map(({ dueAt }) => dueAt - clock.monotonic());
     return { requeueAfterMs: Math.max(0, Math.min(pollMs, ...dueInMs)) };
   }

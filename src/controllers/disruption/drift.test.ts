@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { getCondition } from '../../api/conditions.ts';
 import { annotations, labels } from '../../api/labels.ts';
 import { type NodeClaim, nodeClaimKind } from '../../api/node-claim.ts';
@@ -8,6 +8,7 @@ import type { ResourceType } from '../../kube/object.ts';
 import { formatTime } from '../../kube/time.ts';
 import { StaticNodes } from '../static/index.ts';
 import { type TestWorld, testWorld } from '../testing/world.ts';
+import { Drift } from './drift.ts';
 import { disruptionControllers } from './index.ts';
 import {
   budget,
@@ -139,6 +140,25 @@ describe('a drifted node', () => {
     await world.advance(60_000);
     expect(await going(world)).toEqual([]);
     expect((await world.events('DisruptionBlocked')).join()).toContain('Pod default/p would not schedule');
+  });
+
+  test('gets its turn however many before it cannot go, and none of the looks takes long', async () => {
+    await start();
+    for (const name of ['a', 'b', 'c', 'd']) await drifting(name);
+    for (const on of ['a', 'b', 'c']) await runningPod(world, `${on}-large`, on, { spec: cpu('3') });
+    await runningPod(world, 'small', 'd', { spec: cpu('1500m') });
+    world.cloud.types = world.cloud.types.filter(({ name }) => name === 'c-2x' || name === 'c-1x');
+    // Each node takes a second.
+    let now = 0;
+    const drift = new Drift({ clock: () => (now += 1000), timeoutMs: 1500 });
+    const looks = vi.spyOn(drift, 'propose');
+    const methods = [drift];
+    world.run(...disruptionControllers(contextOf(world), { random: world.random, settings: world.settings, methods }));
+    await world.advance(25_000);
+    expect((await marksOf(world, 'd')).tainted).toBe(false);
+    await world.advance(5000);
+    expect(await marksOf(world, 'd')).toEqual({ tainted: true, reason: 'Drifted' });
+    expect(looks.mock.results.map(({ value }) => value.length)).toEqual([0, 0, 0, 1]);
   });
 
   test('goes although a pod asks to stay, when a terminationGracePeriod ends the wait', async () => {

@@ -27,6 +27,16 @@ const emptyFirst: (a: Candidate, b: Candidate) => number = chain(
   (a, b) => compareStrings(a.machine.name, b.machine.name),
 );
 
+export interface DriftOptions {
+  /** Milliseconds from any start; none: a look takes as long as it takes. */
+  readonly clock?: () => number;
+  /** After this long the rest has to wait for the next look. */
+  readonly timeoutMs?: number;
+}
+
+/** Nothing else happens in this process meanwhile: leases have to be renewed, too. */
+const defaultTimeoutMs = 2000;
+
 /** The method `Drift`, for pools that grow and shrink. */
 export class Drift implements Method {
   readonly name = 'Drift';
@@ -34,6 +44,18 @@ export class Drift implements Method {
   readonly disruptionClass = 'eventual';
   readonly consolidationType = '';
   readonly validateAfterMs = 0;
+  readonly #options: DriftOptions;
+  /** Keys of machines that could not go, since time was up for the others: those have their turn first. */
+  #tried = new Set<string>();
+  #hasMore = false;
+
+  constructor(options: DriftOptions = {}) {
+    this.#options = options;
+  }
+
+  get hasMore(): boolean {
+    return this.#hasMore;
+  }
 
   concerns(candidate: Candidate): Concern {
     return candidate.nodePool.spec.replicas === undefined && isDrifted(candidate);
@@ -41,15 +63,28 @@ export class Drift implements Method {
 
   /** The first whose pods have a place elsewhere; as many machines are bought as they need. */
   propose({ candidates, budgets, snapshot, reject }: MethodView): Proposal[] {
-    for (const candidate of candidates.toSorted(emptyFirst)) {
-      if (budgets.left(candidate.nodePool) === 0) continue;
+    const { clock, timeoutMs = defaultTimeoutMs } = this.#options;
+    const end = clock ? clock() + timeoutMs : Number.POSITIVE_INFINITY;
+    const open = candidates.filter(({ nodePool }) => budgets.left(nodePool) > 0).toSorted(emptyFirst);
+    const known = this.#tried;
+    const isTried = ({ machine }: Candidate): boolean => known.has(machine.key);
+    this.#tried = new Set(open.every(isTried) ? [] : open.filter(isTried).map(({ machine }) => machine.key));
+    this.#hasMore = false;
+    for (const candidate of open.toSorted((a, b) => Number(isTried(a)) - Number(isTried(b)))) {
+      if (clock && clock() >= end) {
+        this.#hasMore = true;
+        return [];
+      }
       const { replacements, destinations, problem } = simulate(snapshot, [candidate]);
       if (problem === undefined) {
         budgets.take(candidate.nodePool);
+        if (known.size === 0) this.#tried.clear();
         return [{ candidates: [candidate], replacements, destinations }];
       }
       reject(candidate, 'blocked', problem);
+      this.#tried.add(candidate.machine.key);
     }
+    this.#tried.clear();
     return [];
   }
 }

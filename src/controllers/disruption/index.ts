@@ -30,7 +30,7 @@ export function defaultMethods(staticNodes?: StaticNodes, consolidation?: Consol
   return [
     new Emptiness(),
     ...(staticNodes ? [new StaticDrift(staticNodes)] : []),
-    new Drift(),
+    new Drift(consolidation?.clock ? { clock: consolidation.clock } : {}),
     new Consolidation(consolidation),
   ];
 }

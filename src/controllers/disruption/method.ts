@@ -56,6 +56,8 @@ export interface Method {
    * then is carried out. 0: what it proposes is carried out at once.
    */
   readonly validateAfterMs: number;
+  /** Whether its last answer came for want of time: nothing found does not mean that there is nothing. */
+  readonly hasMore?: boolean;
   concerns(candidate: Candidate): Concern;
   /** What to disrupt now, within the budgets; nothing proposed means that nothing needs doing. Takes no time that matters. */
   propose(view: MethodView): Proposal[];

@@ -35,6 +35,27 @@ describe('a registry', () => {
     expect(text).toContain('lasted_seconds_count 100');
   });
 
+  test('gives the series of many declarations at once, each of its own type', async () => {
+    const metrics = new Metrics();
+    const made = counter({ name: 'made_total', help: 'Made.', labels: ['reason'] });
+    const took = histogram({ name: 'took_seconds', help: 'Took.' });
+    const lasted = summary({ name: 'lasted_seconds', help: 'Lasted.' });
+    const series = metrics.all({ made, pods, took, lasted });
+    series.made.inc({ reason: 'a' }, 2);
+    series.pods.set({ name: 'one', phase: 'Running' }, 3);
+    for (const observer of [series.took, series.lasted]) observer.observe({}, 1);
+    // @ts-expect-error: labels are those of the declaration.
+    const wrong = (): void => series.made.inc({ cause: 'a' });
+    expect(wrong).toThrow(/cause/);
+    // @ts-expect-error: and so are the calls.
+    expect(series.made.set).toBeUndefined();
+    expect(await metrics.value('made_total', { reason: 'a' })).toBe(2);
+    expect(await metrics.value('pods_state', { name: 'one' })).toBe(3);
+    expect([await metrics.value('took_seconds'), await metrics.value('lasted_seconds')]).toEqual([1, 1]);
+    metrics.counter(made).inc({ reason: 'a' });
+    expect(await metrics.value('made_total', { reason: 'a' })).toBe(3);
+  });
+
   test('gives everybody who asks for a metric the same series', async () => {
     const metrics = new Metrics();
     const made = counter({ name: 'made_total', help: 'Made.' });

@@ -90,6 +90,13 @@ export interface Observer<L extends string> {
   deleteMatching(labels: Partial<Labels<L>>): void;
 }
 
+/** The series of declarations, by the same names: what `Metrics.all` gives. */
+export type Series<D> = { readonly [K in keyof D]: SeriesOf<D[K]> };
+type SeriesOf<D> =
+  D extends MetricDeclaration<infer T, infer L>
+    ? { counter: Counter<L>; gauge: Gauge<L>; histogram: Observer<L>; summary: Observer<L> }[T]
+    : never;
+
 /** Two declarations claim one name. */
 export class MetricConflictError extends KarpenterError {
   constructor(name: string) {
@@ -152,6 +159,12 @@ export class Metrics {
         }),
       ),
     );
+  }
+
+  /** The series of several declarations, by the same names. */
+  all<D extends Readonly<Record<string, MetricDeclaration>>>(declared: D): Series<D> {
+    const made = Object.entries(declared).map(([name, one]) => [name, this[one.type](one as never)] as const);
+    return Object.fromEntries(made) as Series<D>;
   }
 
   /** A gauge whose series `collector` gives at each scrape; several may give parts of it. Returns the undo. */

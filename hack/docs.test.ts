@@ -74,3 +74,45 @@ test('the limits of the search in the guide to disruption are those of the progr
   expect(flat).toContain(`With more than ${constant('largeCluster')} candidates only the second way`);
   expect(flat).toContain(`replace up to ${constant('largeCluster')} nodes in one command`);
 });
+
+/** The fields of an event by its type, as the sources declare them: `name`, `name?`, and `name.part` of nested ones. */
+function declaredEvents(source: string): Map<string, string[]> {
+  const bodies = new Map(
+    [...source.replaceAll(/\/\*\*.*?\*\//gs, '').matchAll(/interface (\w+)[^{]*\{\n(.*?)\n\}/gs)].map(
+      ([, name, body]) => [name!, body!],
+    ),
+  );
+  const fieldsOf = (body: string, prefix: string): string[] => {
+    const fields: string[] = [];
+    const path: string[] = [];
+    for (const [token, name, mark = '', type = ''] of body.matchAll(/readonly (\w+)(\??): (?:readonly )?(\w*)|[{}]/g)) {
+      if (token === '{') path.push(`${fields.at(-1)!.slice(prefix.length).replace('?', '')}.`);
+      else if (token === '}') path.pop();
+      else {
+        fields.push(`${prefix}${path.at(-1) ?? ''}${name}${mark}`);
+        const part = bodies.get(type);
+        if (part) fields.push(...fieldsOf(part, `${prefix}${name}.`));
+      }
+    }
+    return fields;
+  };
+  const events = [...bodies.values()].flatMap((body) => {
+    const type = /type: '(\w+)'/.exec(body)?.[1];
+    return type === undefined ? [] : [[type, fieldsOf(body, '').filter((field) => field !== 'type')] as const];
+  });
+  return new Map(events);
+}
+
+test('the reference of the demo has every event with every field, and no other', () => {
+  const sections = read('docs/reference/demo-events.md').split(/^## /m).slice(1);
+  const documented = sections.map((section): [string, string[]] => {
+    const cells = [...section.matchAll(/^\| (`[^|]+) \|/gm)].map(([, cell]) => cell!);
+    return [
+      section.split('\n')[0]!,
+      cells.flatMap((cell) => [...cell.matchAll(/`([^`]+)`/g)].map(([, name]) => name!)),
+    ];
+  });
+  const declared = declaredEvents(read('src/cli/demo/events.ts'));
+  expect([...declared.keys()].length).toBeGreaterThan(8);
+  expect(new Map(documented)).toEqual(declared);
+});

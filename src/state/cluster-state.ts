@@ -111,7 +111,7 @@ export class ClusterState {
 
   // Reading
 
-  /** Whether decisions may be based on it: every collection was read, and every NodeClaim has its machine. */
+  /** Whether decisions may be based on it: every collection was read, and every NodeClaim that stays has its machine. */
   isSynced(): boolean {
     return this.#launching.names.size === 0 && this.hasRead;
   }
@@ -311,7 +311,9 @@ export class ClusterState {
     if (before !== undefined && before !== key) this.#removeClaim(name);
     this.#keyByClaim.set(name, key);
     if (key === '') {
-      this.#launching.put(claim, cloud.name);
+      // One that is going gets no machine any more, and its end may take long: a cloud has to answer, or a stranger.
+      if (claim.metadata.deletionTimestamp === undefined) this.#launching.put(claim, cloud.name);
+      else this.#launching.remove(name);
       return;
     }
     const { nodeName } = claim.status ?? {};

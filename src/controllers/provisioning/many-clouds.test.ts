@@ -71,3 +71,15 @@ test('a NodeClaim that a person wrote and no cloud can launch holds up nobody el
   await world.advance(1100);
   expect(await pools()).toEqual(['', 'second']);
 });
+
+test('a NodeClaim that goes before it had a machine holds up nobody, however long that takes', async () => {
+  await world.apply(pendingPod('a', only('first')));
+  await world.advance(1100);
+  expect(world.state.isSynced()).toBe(false);
+  // Its cloud cannot be asked whether there is a machine after all: the finalizer stays.
+  await world.delete((await world.claims())[0]!);
+  await world.settle();
+  expect(world.state.isSynced()).toBe(true);
+  await world.advance(15_000);
+  expect(await pools()).toEqual(['first', 'first']);
+});

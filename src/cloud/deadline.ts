@@ -20,6 +20,7 @@ export function withDeadline<R>(
   call: (signal: AbortSignal) => Promise<R>,
 ): Promise<R> {
   const { clock, ms, what, signal } = options;
+  if (signal.aborted) return Promise.reject(signal.reason as Error);
   return new Promise<R>((resolve, reject) => {
     const inner = new AbortController();
     const release = (): void => {
@@ -34,7 +35,7 @@ export function withDeadline<R>(
     const onAbort = (): void => end(signal.reason);
     const timer = clock.after(ms, () => end(new CloudTimeoutError(what, ms)));
     signal.addEventListener('abort', onAbort, { once: true });
-    if (signal.aborted) onAbort();
-    call(inner.signal).then(resolve, reject).finally(release);
+    const made = new Promise<R>((settle) => settle(call(inner.signal)));
+    made.then(resolve, reject).finally(release);
   });
 }

@@ -51,6 +51,13 @@ const problem: Problem = {
       spec: { selector: {}, template: { metadata: { annotations }, spec: { containers } } },
     }),
   ],
+  podDisruptionBudgets: [
+    annotated({
+      metadata: { name: 'web', namespace: 'default' },
+      spec: { maxUnavailable: 1 },
+      status: { disruptionsAllowed: 1, disruptedPods: { [secret]: '2026-01-01T00:00:00Z' }, conditions: [secret] },
+    }),
+  ],
   persistentVolumeClaims: [
     {
       metadata: {

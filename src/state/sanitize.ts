@@ -28,7 +28,11 @@ export function sanitizeProblem(problem: Problem): Problem {
     namespaces: problem.namespaces?.map(({ metadata }) => ({ metadata: cleanMetadata(metadata) })) ?? [],
     podDisruptionBudgets:
       problem.podDisruptionBudgets?.map(({ metadata, spec, status }) =>
-        defined({ metadata: cleanMetadata(metadata), spec, status }),
+        defined({
+          metadata: cleanMetadata(metadata),
+          spec,
+          status: status && defined({ disruptionsAllowed: status.disruptionsAllowed }),
+        }),
       ) ?? [],
     persistentVolumeClaims: problem.persistentVolumeClaims?.map(cleanVolumeClaim) ?? [],
     persistentVolumes: problem.persistentVolumes?.map(cleanVolume) ?? [],

@@ -16,6 +16,7 @@ import { protectionEvents } from '../pod-protection.ts';
 import type { PoolBudget } from './budgets.ts';
 import { isInWindow } from './cron-window.ts';
 import { poolBlocked, tellApproved, tellBlocked, tellCandidate, tellRejected, tellUnconsolidatable } from './events.ts';
+import { NodesBesideHeartbeats } from './heartbeats.ts';
 import { DisruptionMarks } from './marks.ts';
 import { type Method, type MethodView, type Proposal, savingsOf } from './method.ts';
 import { disruptionMetrics } from './metrics.ts';
@@ -61,6 +62,7 @@ export class Disruption {
   readonly #waiting = new Map<Method, Waiting>();
   /** What the last pass looked at, if it found nothing and nothing is under way. */
   #quiet: readonly unknown[] | undefined;
+  readonly #nodes = new NodesBesideHeartbeats();
   /** Whether a command of this pass could not begin. */
   #hasFailed = false;
   /** What methods that found nothing had looked at. */
@@ -113,7 +115,9 @@ export class Disruption {
   /** What a pass looks at. While all of it is the same a pass that found nothing finds nothing again. */
   #whatMatters(catalog: PoolCatalog): unknown[] {
     const { state, clock } = this.#context;
-    const lists = (Object.values(state.sources) as { list(): unknown }[]).map((source) => source.list());
+    const { nodes, ...others } = state.sources;
+    const lists = (Object.values(others) as { list(): unknown }[]).map((source) => source.list());
+    lists.push(this.#nodes.settled(nodes.list()));
     // Windows of budgets and protected times end with the minute at the latest.
     const minute = Math.floor(clock.now() / 60_000);
     return [minute, state.consolidationStamp(), ...lists, ...Object.values(catalog.instanceTypes)];

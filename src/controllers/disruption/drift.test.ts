@@ -4,6 +4,7 @@ import { getCondition } from '../../api/conditions.ts';
 import { annotations, labels } from '../../api/labels.ts';
 import { type NodeClaim, nodeClaimKind } from '../../api/node-claim.ts';
 import { type NodePool, nodePoolKind } from '../../api/node-pool.ts';
+import { kinds } from '../../kube/kinds.ts';
 import type { ResourceType } from '../../kube/object.ts';
 import { formatTime } from '../../kube/time.ts';
 import { StaticNodes } from '../static/index.ts';
@@ -159,6 +160,26 @@ describe('a drifted node', () => {
     await world.advance(5000);
     expect(await marksOf(world, 'd')).toEqual({ tainted: true, reason: 'Drifted' });
     expect(looks.mock.results.map(({ value }) => value.length)).toEqual([0, 0, 0, 1]);
+  });
+
+  test('whose pool is over its limit is left as it is, and holds up no other', async () => {
+    await start({ spec: { limits: { cpu: '10' } } });
+    await openPool(world, { name: 'other' });
+    await drifting('a');
+    const only = (pool: string) => ({ nodeSelector: { [labels.nodePool]: pool } });
+    await runningPod(world, 'a-pod', 'a', { spec: { ...cpu('1500m'), ...only('default') } });
+    for (const full of ['b', 'c']) {
+      await machine(world, full, { consolidatable: false });
+      await runningPod(world, `${full}-pod`, full, { spec: cpu('3') });
+    }
+    await world.advance(1000);
+    await drifting('d', { pool: 'other' });
+    await runningPod(world, 'd-pod', 'd', { spec: { ...cpu('3'), ...only('other') } });
+    const before = await world.find(kinds.Node, 'a');
+    run();
+    await world.advance(30_000);
+    expect(await marksOf(world, 'd')).toEqual({ tainted: true, reason: 'Drifted' });
+    expect(await world.find(kinds.Node, 'a')).toEqual(before);
   });
 
   test('goes although a pod asks to stay, when a terminationGracePeriod ends the wait', async () => {

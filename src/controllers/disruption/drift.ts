@@ -48,6 +48,8 @@ export class Drift implements Method {
   /** Keys of machines that could not go, since time was up for the others: those have their turn first. */
   #tried = new Set<string>();
   #hasMore = false;
+  /** The key of the machine that was proposed last. */
+  #proposed = '';
 
   constructor(options: DriftOptions = {}) {
     this.#options = options;
@@ -67,6 +69,9 @@ export class Drift implements Method {
     const end = clock ? clock() + timeoutMs : Number.POSITIVE_INFINITY;
     const open = candidates.filter(({ nodePool }) => budgets.left(nodePool) > 0).toSorted(emptyFirst);
     const known = this.#tried;
+    // Still there: its command could not begin, and would not the next time either.
+    if (open.some(({ machine }) => machine.key === this.#proposed)) known.add(this.#proposed);
+    this.#proposed = '';
     const isTried = ({ machine }: Candidate): boolean => known.has(machine.key);
     this.#tried = new Set(open.every(isTried) ? [] : open.filter(isTried).map(({ machine }) => machine.key));
     this.#hasMore = false;
@@ -79,6 +84,7 @@ export class Drift implements Method {
       if (problem === undefined) {
         budgets.take(candidate.nodePool);
         if (known.size === 0) this.#tried.clear();
+        this.#proposed = candidate.machine.key;
         return [{ candidates: [candidate], replacements, destinations }];
       }
       reject(candidate, 'blocked', problem);

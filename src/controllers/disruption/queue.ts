@@ -94,6 +94,8 @@ export class DisruptionQueue {
   async start(command: Command, signal: AbortSignal, log: Logger): Promise<void> {
     const keys = command.candidates.map(({ machine }) => machine.key);
     if (keys.some((key) => this.#machines.has(key))) throw new CommandError('candidate is being disrupted');
+    // Before anybody sees a mark: of a pool that may not grow they would come and go for ever.
+    this.#creator.check(command.replacements);
     for (const key of keys) this.#machines.add(key);
     log.info('disrupting node(s)', () => ({ command: describeCommand(command), ...logFields(command) }));
     try {

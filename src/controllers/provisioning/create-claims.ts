@@ -67,6 +67,11 @@ export class ClaimCreator {
     );
   }
 
+  /** Throws when nothing can be bought for one of the plans as things are now. */
+  check(plans: readonly NewNodeClaim[]): void {
+    for (const { nodePool } of plans) this.#usablePool(nodePool);
+  }
+
   async #createOne(plan: NewNodeClaim, { reason, catalog, log, signal }: CreateOptions): Promise<NodeClaim> {
     const { clusters, state, metrics } = this.#options;
     const pool = this.#usablePool(plan.nodePool);

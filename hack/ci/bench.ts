@@ -24,7 +24,7 @@ const bounds: Readonly<Record<string, (value: number) => boolean>> = {
   'embedded/memory-per-pod': (bytes) => bytes < 8192,
   'embedded/https-creates': (perSecond) => perSecond >= 333,
   'embedded/https-watch-lag': (ms) => ms < 3000,
-  'controller/idle-cpu-500': (percent) => percent < 5,
+  'controller/idle-cpu-500': (percent) => percent < 15,
   'controller/rss-500': (megabytes) => megabytes < 450,
   'controller/pod-event-500': (micros) => micros < 400,
   'controller/claims-for-1000-pods-500': (seconds) => seconds < 9,

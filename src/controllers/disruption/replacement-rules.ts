@@ -220,7 +220,7 @@ interface Worked {
 /** What was worked out about types on sale, by the requirements of plans: plans that are alike share it. */
 const worked = new WeakMap<readonly InstanceType[], Map<string, Worked>>();
 /** More different plans than this no cluster has at a time. */
-const mostPlans = 10_000;
+const mostPlans = 500;
 
 function workedFor(specs: readonly RequirementSpec[], sold: readonly InstanceType[]): Worked {
   let byText = worked.get(sold);

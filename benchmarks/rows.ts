@@ -11,7 +11,7 @@ export interface Row {
   readonly upstream: number | null;
   /** How many times better ours is; null without a peer. */
   readonly ratio: number | null;
-  readonly detail: string | Readonly<Record<string, unknown>>;
+  readonly detail: string;
 }
 
 /** Says what is being done, on standard error. */
@@ -46,7 +46,7 @@ export function render(rows: readonly Row[]): string {
     `${r.ours} ${r.unit}`,
     r.upstream === null ? '–' : `${r.upstream} ${r.unit}`,
     r.ratio === null ? '–' : `${r.ratio}×`,
-    typeof r.detail === 'string' ? r.detail : JSON.stringify(r.detail),
+    r.detail,
   ]);
   const head = ['benchmark', 'ours', 'upstream', 'ratio', 'detail'];
   const widths = head.map((h, i) => Math.max(h.length, ...cells.map((c) => (i === 4 ? 0 : c[i]!.length))));

@@ -73,14 +73,7 @@ async function settled(name: string, nodes: number, progress: Progress): Promise
     ours: round(cluster.price / bound.price),
     upstream: null,
     ratio: null,
-    detail: {
-      before: round(before),
-      after: round(cluster.price),
-      bound: round(bound.price),
-      rounds,
-      nodesRemoved: moves,
-      evictions,
-    },
+    detail: `${round(before)} to ${round(cluster.price)} $/h, bound ${round(bound.price)}; ${rounds} rounds, ${moves} nodes removed, ${evictions} evictions`,
   };
 }
 

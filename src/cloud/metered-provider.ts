@@ -4,6 +4,7 @@ import type { Clock } from '../base/clock.ts';
 import { counter, histogram, type Metrics } from '../runtime/metrics.ts';
 import { withDeadline } from './deadline.ts';
 import { errorLabel } from './errors.ts';
+import { forwarding } from './forwarding.ts';
 import type { CloudProvider } from './provider.ts';
 
 export const cloudMetrics = {
@@ -68,19 +69,12 @@ export function metered(
       durations.observe(labels, (clock.monotonic() - started) / 1000);
     }
   }
-  return {
-    name: provider.name,
-    nodeClasses: provider.nodeClasses,
-    labels: provider.labels,
-    repairPolicies: provider.repairPolicies,
-    ...(provider.reservationLabel ? { reservationLabel: provider.reservationLabel } : {}),
-    ...(provider.disruptionReasons ? { disruptionReasons: provider.disruptionReasons } : {}),
-    ...(provider.registrationHooks ? { registrationHooks: provider.registrationHooks } : {}),
+  return forwarding(provider, {
     create: (claim, signal) => measured('create', signal, (inner) => provider.create(claim, inner)),
     delete: (claim, signal) => measured('delete', signal, (inner) => provider.delete(claim, inner)),
     get: (id, signal) => measured('get', signal, (inner) => provider.get(id, inner)),
     list: (signal) => measured('list', signal, (inner) => provider.list(inner)),
     instanceTypes: (pool, signal) => measured('instanceTypes', signal, (inner) => provider.instanceTypes(pool, inner)),
     driftReason: (claim, signal) => measured('driftReason', signal, (inner) => provider.driftReason(claim, inner)),
-  };
+  });
 }

@@ -7,6 +7,7 @@ import type { KubeClient } from '../kube/client.ts';
 import type { KubeObject, ResourceType } from '../kube/object.ts';
 import type { Logger } from '../runtime/logging.ts';
 import type { Runnable } from '../runtime/manager.ts';
+import { forwarding } from './forwarding.ts';
 import type { CloudProvider } from './provider.ts';
 
 /** How often to look whether the NodeClass is there by now. */
@@ -23,21 +24,9 @@ interface Served {
  * NodeClaim in hand must not reach a cloud that nobody uses. Everything else is about an object that refers to it.
  */
 export function sleepingUntilServed(provider: CloudProvider, { client, nodeClass }: Served): CloudProvider {
-  return {
-    name: provider.name,
-    nodeClasses: provider.nodeClasses,
-    labels: provider.labels,
-    repairPolicies: provider.repairPolicies,
-    ...(provider.reservationLabel ? { reservationLabel: provider.reservationLabel } : {}),
-    ...(provider.disruptionReasons ? { disruptionReasons: provider.disruptionReasons } : {}),
-    ...(provider.registrationHooks ? { registrationHooks: provider.registrationHooks } : {}),
-    create: (claim, signal) => provider.create(claim, signal),
-    delete: (claim, signal) => provider.delete(claim, signal),
-    get: (id, signal) => provider.get(id, signal),
+  return forwarding(provider, {
     list: async (signal) => ((await client.serves(nodeClass, signal)) ? provider.list(signal) : []),
-    instanceTypes: (pool, signal) => provider.instanceTypes(pool, signal),
-    driftReason: (claim, signal) => provider.driftReason(claim, signal),
-  };
+  });
 }
 
 /** The same runnable, which begins once the NodeClass is served. */

@@ -4,6 +4,7 @@ import type { HostPort } from './host-ports.ts';
 import { hostRejects } from './in-flight.ts';
 import { affinityAllows, type PodClass } from './pod-class.ts';
 import { type Choice, type Group, passesFilter } from './topology.ts';
+import { canAttach } from './volumes.ts';
 import type { NodeKind, Target, World } from './world.ts';
 
 export class ExistingNodes {
@@ -65,22 +66,12 @@ export class ExistingNodes {
   }
 
   #canAttach(target: Target, pod: number): boolean {
-    const { volumeLimits } = target.node;
-    if (volumeLimits.size === 0) return true;
-    const wanted = this.#world.batch.attachments.get(this.#world.batch.pods[pod]!);
-    if (!wanted) return true;
-    const attached = this.#attached[target.slot] ?? target.node.attached;
-    const more = new Map<string, Set<string>>();
-    for (const { driver, claim } of wanted) {
-      if (attached.get(driver)?.has(claim)) continue;
-      const claims = more.get(driver) ?? new Set();
-      more.set(driver, claims.add(claim));
-    }
-    for (const [driver, claims] of more) {
-      const limit = volumeLimits.get(driver);
-      if (limit !== undefined && (attached.get(driver)?.size ?? 0) + claims.size > limit) return false;
-    }
-    return true;
+    const { attachments, pods } = this.#world.batch;
+    return canAttach(
+      target.node.volumeLimits,
+      this.#attached[target.slot] ?? target.node.attached,
+      attachments.get(pods[pod]!),
+    );
   }
 
   /** Puts a pod on a node and counts it. */

@@ -162,3 +162,23 @@ function product(a: VolumeAlternatives, b: VolumeAlternatives): VolumeAlternativ
   }
   return good.length > 0 ? good : all;
 }
+
+/** Whether a node may attach these volumes too. A claim counts once, however often it is mounted. */
+export function canAttach(
+  limits: ReadonlyMap<string, number>,
+  attached: ReadonlyMap<string, ReadonlySet<string>>,
+  wanted: readonly { readonly driver: string; readonly claim: string }[] | undefined,
+): boolean {
+  if (limits.size === 0 || !wanted) return true;
+  const more = new Map<string, Set<string>>();
+  for (const { driver, claim } of wanted) {
+    if (attached.get(driver)?.has(claim)) continue;
+    const claims = more.get(driver) ?? new Set();
+    more.set(driver, claims.add(claim));
+  }
+  for (const [driver, claims] of more) {
+    const limit = limits.get(driver);
+    if (limit !== undefined && (attached.get(driver)?.size ?? 0) + claims.size > limit) return false;
+  }
+  return true;
+}

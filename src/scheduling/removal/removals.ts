@@ -14,6 +14,7 @@ import { Reaches } from '../reach.ts';
 import { Reservations } from '../reservations.ts';
 import { Thrift } from '../thrift.ts';
 import { type Choice, chooseDomains, type Group, passesFilter } from '../topology.ts';
+import { canAttach } from '../volumes.ts';
 import { compile, type NodeKind, type Target, type World } from '../world.ts';
 import { LeastCost } from './least-cost.ts';
 
@@ -467,18 +468,8 @@ export class Removals {
   }
 
   #canAttach(target: Target, pod: number): boolean {
-    const { volumeLimits } = target.node;
-    if (volumeLimits.size === 0) return true;
-    const { batch } = this.world;
-    const more = new Map<string, number>();
-    const { attached } = target.node;
-    for (const { driver, claim } of batch.attachments.get(batch.pods[pod]!) ?? [])
-      if (!attached.get(driver)?.has(claim)) more.set(driver, (more.get(driver) ?? 0) + 1);
-    for (const [driver, count] of more) {
-      const limit = volumeLimits.get(driver);
-      if (limit !== undefined && (attached.get(driver)?.size ?? 0) + count > limit) return false;
-    }
-    return true;
+    const { attachments, pods } = this.world.batch;
+    return canAttach(target.node.volumeLimits, target.node.attached, attachments.get(pods[pod]!));
   }
 
   /** Puts a pod on a node, and remembers how to undo it. */

@@ -6,9 +6,10 @@ import { RealClock } from '../base/clock.ts';
 import { KarpenterError } from '../base/errors.ts';
 import type { DisruptionPlan, PlannedCommand } from '../controllers/disruption/plan.ts';
 import { parseSettings } from '../runtime/settings.ts';
+import { readProblem, refusingBadFiles } from './problem-file.ts';
 import { type ProgramSettings, programSettings } from './program-settings.ts';
 import { readLiveProblem } from './snapshot.ts';
-import { columns, ProblemFileError, readProblem } from './solve.ts';
+import { columns } from './solve.ts';
 
 interface PlanFlags {
   readonly live?: boolean;
@@ -39,15 +40,7 @@ export function registerPlan(program: Command): void {
     .option('--feature-gates <gates>', 'as for the controller, such as SpotToSpotConsolidation=true')
     .option('--consolidation-savings-threshold <percent>', 'as for the controller')
     .option('--pod-move-price <price>', 'as for the controller')
-    .action(async (file: string | undefined, flags: PlanFlags) => {
-      try {
-        await run(file, flags);
-      } catch (error) {
-        if (!(error instanceof ProblemFileError)) throw error;
-        console.error(`karpenter: ${error.message}`);
-        process.exitCode = 2;
-      }
-    });
+    .action((file: string | undefined, flags: PlanFlags) => refusingBadFiles(() => run(file, flags)));
 }
 
 async function run(file: string | undefined, flags: PlanFlags): Promise<void> {

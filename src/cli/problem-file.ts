@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Problem files as commands take them (docs/reference/problem-file.md): how one is read, and what is said of a bad one.
+import { readFileSync } from 'node:fs';
+import { parseAllDocuments } from 'yaml';
+import { KarpenterError, messageOf } from '../base/errors.ts';
+import type { Problem } from '../scheduling/problem.ts';
+
+/** The file cannot be read as a problem. Ends the program with exit code 2. */
+export class ProblemFileError extends KarpenterError {
+  constructor(file: string, message: string) {
+    super('KRP_PROBLEM_FILE', `${file}: ${message}`, { details: { file } });
+  }
+}
+
+/** Runs a command; what is wrong with its file is said on standard error. */
+export async function refusingBadFiles(run: () => Promise<void>): Promise<void> {
+  try {
+    await run();
+  } catch (error) {
+    if (!(error instanceof ProblemFileError)) throw error;
+    console.error(`karpenter: ${error.message}`);
+    process.exitCode = 2;
+  }
+}
+
+/** The problem in a file; `-` is standard input. Throws ProblemFileError. */
+export function readProblem(file: string): Problem {
+  let text: string;
+  try {
+    text = readFileSync(file === '-' ? 0 : file, 'utf8');
+  } catch (error) {
+    throw new ProblemFileError(file, messageOf(error));
+  }
+  return checkProblem(file, parse(file, text));
+}
+
+function parse(file: string, text: string): unknown {
+  if (/^\s*[{[]/.test(text)) {
+    try {
+      return JSON.parse(text);
+    } catch (error) {
+      throw new ProblemFileError(file, `not valid JSON: ${messageOf(error)}`);
+    }
+  }
+  const documents = parseAllDocuments(text);
+  const [document, second] = 'empty' in documents ? [] : documents;
+  if (!document) throw new ProblemFileError(file, 'the file is empty');
+  if (second) throw new ProblemFileError(file, 'holds several YAML documents; a problem is one');
+  const [wrong] = document.errors;
+  if (wrong) throw new ProblemFileError(file, `not valid YAML: ${wrong.message}`);
+  return document.toJS();
+}
+
+const lists = [
+  'nodes',
+  'nodeClaims',
+  'podDisruptionBudgets',
+  'daemonSets',
+  'namespaces',
+  'persistentVolumeClaims',
+  'persistentVolumes',
+  'storageClasses',
+  'csiNodes',
+] as const;
+
+/** The outline of a problem; single broken objects are the solver's to report. */
+function checkProblem(file: string, value: unknown): Problem {
+  const fail = (message: string): never => {
+    throw new ProblemFileError(file, message);
+  };
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return fail('a problem is an object');
+  const problem = value as Record<string, unknown>;
+  for (const name of ['nodePools', 'pods'])
+    if (!Array.isArray(problem[name])) fail(`${name} must be a list (see docs/reference/problem-file.md)`);
+  for (const name of lists)
+    if (problem[name] !== undefined && !Array.isArray(problem[name])) fail(`${name} must be a list`);
+  const types = problem['instanceTypes'];
+  if (typeof types !== 'object' || types === null || Array.isArray(types))
+    fail('instanceTypes must map NodePool names to lists of instance types');
+  for (const [pool, of] of Object.entries(types as object))
+    if (!Array.isArray(of)) fail(`instanceTypes.${pool} must be a list`);
+  return value as Problem;
+}

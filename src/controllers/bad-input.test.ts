@@ -8,10 +8,11 @@ import { type NodeClaim, nodeClaimKind } from '../api/node-claim.ts';
 import { type NodePool, nodePoolKind } from '../api/node-pool.ts';
 import { nodePool } from '../api/testing/objects.ts';
 import { CreateError } from '../cloud/errors.ts';
-import { type Deployment, kinds } from '../kube/kinds.ts';
+import { kinds } from '../kube/kinds.ts';
 import type { ResourceType } from '../kube/object.ts';
 import type { Fault } from '../kube/testing/faulty-transport.ts';
 import { registerControllers } from './index.ts';
+import { deployment } from './testing/deployment.ts';
 import { instanceType } from './testing/fake-cloud.ts';
 import { type TestWorld, testWorld } from './testing/world.ts';
 
@@ -24,23 +25,6 @@ beforeEach(async () => {
   registerControllers(world.manager, world);
 });
 afterEach(() => world.close());
-
-function deployment(name: string, replicas: number, cpu = '1'): Deployment {
-  const own = { app: name };
-  return {
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata: { name, namespace: 'default' },
-    spec: {
-      replicas,
-      selector: { matchLabels: own },
-      template: {
-        metadata: { labels: own },
-        spec: { containers: [{ name: 'main', image: 'pause', resources: { requests: { cpu } } }] },
-      },
-    },
-  };
-}
 
 function running(): number {
   return world.state.sources.pods.list().filter(({ status }) => status?.phase === 'Running').length;

@@ -3,9 +3,10 @@
 // carried out and the answer never came. The next one must finish the job and leave nothing behind.
 import { describe, expect, test } from 'vitest';
 import { nodeClaimKind } from '../api/node-claim.ts';
-import { type Deployment, kinds, type Pod } from '../kube/kinds.ts';
+import { kinds, type Pod } from '../kube/kinds.ts';
 import type { WriteHandler } from '../kube/testing/faulty-transport.ts';
 import { registerControllers } from './index.ts';
+import { deployment } from './testing/deployment.ts';
 import type { CallHandler } from './testing/fake-cloud.ts';
 import { type TestWorld, testWorld } from './testing/world.ts';
 
@@ -22,23 +23,6 @@ interface Story {
 }
 
 const minute = 60_000;
-
-function deployment(replicas: number): Deployment {
-  const labels = { app: 'web' };
-  return {
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata: { name: 'web', namespace: 'default' },
-    spec: {
-      replicas,
-      selector: { matchLabels: labels },
-      template: {
-        metadata: { labels },
-        spec: { containers: [{ name: 'web', image: 'pause', resources: { requests: { cpu: '3' } } }] },
-      },
-    },
-  };
-}
 
 function running(world: TestWorld): Pod[] {
   return world.state.sources.pods.list().filter(({ metadata, status }) => {
@@ -62,7 +46,7 @@ async function start(): Promise<TestWorld> {
 const provisioning: Story = {
   prepare: () => Promise.resolve(),
   async want(world) {
-    await world.apply(deployment(2));
+    await world.apply(deployment('web', 2, '3'));
   },
   pods: 2,
   launches: 2,
@@ -70,7 +54,7 @@ const provisioning: Story = {
 
 const moving: Story = {
   async prepare(world) {
-    await world.apply(deployment(1));
+    await world.apply(deployment('web', 1, '3'));
     await untilRunning(world, 1);
   },
   async want(world) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The whole way from a Deployment to running pods, on a cluster with scheduler, kubelets and workload controllers.
 import { describe, expect, test } from 'vitest';
-import { type Deployment, kinds } from '../../kube/kinds.ts';
+import { kinds } from '../../kube/kinds.ts';
 import { coreSettings, defaultSettings } from '../../runtime/settings.ts';
 import { registerControllers } from '../index.ts';
+import { deployment } from '../testing/deployment.ts';
 import { type TestWorld, type TestWorldOptions, testWorld } from '../testing/world.ts';
 
 async function begin(options: TestWorldOptions = {}): Promise<TestWorld> {
@@ -11,23 +12,6 @@ async function begin(options: TestWorldOptions = {}): Promise<TestWorld> {
   registerControllers(world.manager, world);
   await world.pool();
   return world;
-}
-
-function deployment(replicas: number, cpu: string): Deployment {
-  const labels = { app: 'inflate' };
-  return {
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata: { name: 'inflate', namespace: 'default' },
-    spec: {
-      replicas,
-      selector: { matchLabels: labels },
-      template: {
-        metadata: { labels },
-        spec: { containers: [{ name: 'inflate', image: 'pause', resources: { requests: { cpu } } }] },
-      },
-    },
-  };
 }
 
 /** Lets the world run until every replica is ready, or for ten minutes. */
@@ -47,7 +31,7 @@ async function expectNoLeaks(world: TestWorld): Promise<void> {
 describe('a deployment', () => {
   test.each([[false], [true]])('gets the nodes it needs (clusters apart: %s)', async (apart) => {
     const world = await begin({ apart });
-    await world.apply(deployment(5, '3'));
+    await world.apply(deployment('inflate', 5, '3'));
     await untilReady(world, 5);
     await expectNoLeaks(world);
     const nodes = await world.nodes();
@@ -58,7 +42,7 @@ describe('a deployment', () => {
 
   test('that grows gets more, and what is there is used first', async () => {
     const world = await begin();
-    await world.apply(deployment(2, '3'));
+    await world.apply(deployment('inflate', 2, '3'));
     await untilReady(world, 2);
     const before = (await world.claims()).length;
     await world.workload.resource(kinds.Deployment).updateScale('inflate', 8, { namespace: 'default' });
@@ -80,7 +64,7 @@ test('kinds that an older cluster lacks block nothing', async () => {
   for (const group of groups) world.doors.workload.fail(`GET ${group}`, absent, Number.POSITIVE_INFINITY);
   registerControllers(world.manager, world);
   await world.pool();
-  await world.apply(deployment(1, '3'));
+  await world.apply(deployment('inflate', 1, '3'));
   await untilReady(world, 1);
   await expectNoLeaks(world);
   await world.close();

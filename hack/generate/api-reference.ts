@@ -31,7 +31,10 @@ export function referencePage(kind: Kind): string {
 
 function resourceTable(kind: Kind): string[] {
   const rows: [string, string][] = [
-    ['apiVersion', code(`${kind.group}/${kind.version}`)],
+    [
+      'apiVersion',
+      [kind.version, ...(kind.alsoServed ?? [])].map((version) => code(`${kind.group}/${version}`)).join(', '),
+    ],
     ['kind', code(kind.kind)],
     ['resource', code(kind.plural)],
     ['short names', kind.shortNames?.map(code).join(', ') ?? 'none'],

@@ -4,6 +4,7 @@ import { capacityBufferKind } from './capacity-buffer.ts';
 import { clusterApiNodeClassKind } from './cluster-api-node-class.ts';
 import { type CustomResourceDefinition, crdOf, type Kind } from './kind.ts';
 import { kwokNodeClassKind } from './kwok-node-class.ts';
+import { linodeNodeClassKind } from './linode-node-class.ts';
 import { nodeClaimKind } from './node-claim.ts';
 import { nodeOverlayKind } from './node-overlay.ts';
 import { nodePoolKind } from './node-pool.ts';
@@ -18,6 +19,7 @@ export const apiKinds: readonly Kind[] = [
   capacityBufferKind,
   kwokNodeClassKind,
   clusterApiNodeClassKind,
+  linodeNodeClassKind,
 ];
 
 /** Their CRDs. New objects on every call. */

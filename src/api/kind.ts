@@ -50,7 +50,10 @@ export interface PrinterColumn {
 
 interface KindOptions<Spec extends Schema, Status extends Schema, SpecRequired extends boolean> {
   readonly group: string;
+  /** The version that is stored, and that we speak. */
   readonly version: string;
+  /** More versions under which the same schema is served, for manifests that name them. */
+  readonly alsoServed?: readonly string[];
   readonly kind: string;
   readonly plural: string;
   readonly shortNames?: readonly string[];
@@ -139,29 +142,27 @@ export function crdOf(kind: Kind): CustomResourceDefinition {
         categories: [...kind.categories],
       },
       scope: kind.namespaced ? 'Namespaced' : 'Cluster',
-      versions: [
-        {
-          name: kind.version,
-          served: true,
-          storage: true,
-          ...(kind.columns.length > 0 && { additionalPrinterColumns: [...kind.columns] }),
-          schema: {
-            openAPIV3Schema: {
-              description: kind.description,
-              type: 'object',
-              ...(kind.specRequired && { required: ['spec'] }),
-              properties: {
-                apiVersion: apiVersionField,
-                kind: kindField,
-                metadata: { type: 'object' },
-                spec: kind.spec.openapi,
-                status: kind.status.openapi,
-              },
+      versions: [kind.version, ...(kind.alsoServed ?? [])].map((name) => ({
+        name,
+        served: true,
+        storage: name === kind.version,
+        ...(kind.columns.length > 0 && { additionalPrinterColumns: [...kind.columns] }),
+        schema: {
+          openAPIV3Schema: {
+            description: kind.description,
+            type: 'object',
+            ...(kind.specRequired && { required: ['spec'] }),
+            properties: {
+              apiVersion: apiVersionField,
+              kind: kindField,
+              metadata: { type: 'object' },
+              spec: kind.spec.openapi,
+              status: kind.status.openapi,
             },
           },
-          subresources: { status: {}, ...(kind.scale && { scale: { ...kind.scale } }) },
         },
-      ],
+        subresources: { status: {}, ...(kind.scale && { scale: { ...kind.scale } }) },
+      })),
     },
   });
 }

@@ -90,6 +90,11 @@ export function integer(options: IntegerOptions = {}): Schema<number> {
   return build({ type: 'integer' }, options);
 }
 
+/** True or false. */
+export function boolean(options: Common<boolean> = {}): Schema<boolean> {
+  return build({ type: 'boolean' }, options);
+}
+
 interface ArrayOptions<T> extends Common<T[]> {
   /** How server-side apply merges the list, and whether duplicates are refused (`set`, `map`). */
   readonly listType?: 'atomic' | 'set' | 'map';

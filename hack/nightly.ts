@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `npm run nightly -- NAME [ARGUMENT]`: what takes too long for every change. Each is a table row; it prints what it saw and
+// `npm run nightly -- NAME [ARGUMENT…]`: what takes too long for every change. Each is a table row; it prints what it saw and
 // ends with 1 when something is wrong.
 import { olderKubernetes } from './nightly/older-kubernetes.ts';
 import { race } from './nightly/race.ts';
@@ -7,20 +7,23 @@ import { upstream } from './nightly/upstream.ts';
 
 interface Run {
   readonly what: string;
-  run(argument: string | undefined): Promise<boolean>;
+  run(...args: string[]): Promise<boolean>;
 }
 
 const runs: Readonly<Record<string, Run>> = {
   'older-kubernetes': { what: 'a node bought and given back on Kubernetes 1.33', run: olderKubernetes },
-  race: { what: "[SCENARIO] ours and upstream's controller on the same cluster's work", run: race },
+  race: {
+    what: "[SCENARIO [ours]] ours and upstream's controller, or ours alone, on the same cluster's work",
+    run: race,
+  },
   upstream: { what: "[PART|FOCUS] upstream's end-to-end suite on our controller", run: upstream },
 };
 
-const [name = '', argument] = process.argv.slice(2);
+const [name = '', ...args] = process.argv.slice(2);
 const chosen = runs[name];
 if (!chosen) {
-  console.error('usage: npm run nightly -- NAME [ARGUMENT]');
+  console.error('usage: npm run nightly -- NAME [ARGUMENT…]');
   for (const [known, { what }] of Object.entries(runs)) console.error(`  ${known.padEnd(18)} ${what}`);
   process.exit(2);
 }
-process.exitCode = (await chosen.run(argument)) ? 0 : 1;
+process.exitCode = (await chosen.run(...args)) ? 0 : 1;

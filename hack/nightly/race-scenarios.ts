@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the race asks of both controllers, as data: the cluster's set-up, and steps that each change something and are
 // over when a condition holds.
+import { lowerBound } from '../../benchmarks/lp-bound.ts';
+import { defaultInstanceTypes } from '../../src/providers/kwok/instance-types.ts';
+import { cheaper, nearBound, noDearer, noMoreEvictions, noSlower, type Wanted } from './race-result.ts';
 import type { RaceWorld } from './race-world.ts';
 
 /** One change and how it ends. */
@@ -19,6 +22,8 @@ export interface Scenario {
   /** There before the controller starts. */
   readonly setup: readonly object[];
   readonly steps: readonly Step[];
+  /** What ours must reach. */
+  readonly wanted: readonly Wanted[];
 }
 
 const nodeClass = { apiVersion: 'karpenter.kwok.sh/v1alpha1', kind: 'KWOKNodeClass', metadata: { name: 'race' } };
@@ -139,6 +144,23 @@ const upAndDown = (groups: readonly Group[]): readonly Step[] => [
   scale(0, groups, { done: (world) => world.pods === 0 && world.nodes === 0 }),
 ];
 
+/** The least that so many pods can cost an hour: their requests at the cheapest rate, whatever the zones. */
+async function boundOf(count: number): Promise<number> {
+  const pods = shapes.flatMap(({ name, cpu, memory }) =>
+    Array.from({ length: count / shapes.length }, (_, i) => ({
+      metadata: { name: `${name}-${i}`, namespace: 'default', labels: { app: name } },
+      spec: { containers: [{ name: 'main', resources: { requests: { cpu, memory } } }] },
+    })),
+  );
+  const pool = nodePool({ name: 'race', consolidateAfter: '0s' });
+  const { price } = await lowerBound({
+    nodePools: [pool],
+    instanceTypes: { race: defaultInstanceTypes() },
+    pods,
+  });
+  return price;
+}
+
 /** One pod to a node. */
 const apart = (replicas: number): object => {
   const labels = { app: 'apart' };
@@ -180,16 +202,19 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
     // Nothing is consolidated while the clock runs: this one is about buying.
     setup: [nodeClass, nodePool({ name: 'race', consolidateAfter: '10m' })],
     steps: [scale(1000, plain)],
+    wanted: [noSlower, noDearer],
   },
   'many-nodes': {
     what: '100 nodes for a pod each, from pending to ready, and to zero',
     setup: [nodeClass, nodePool({ name: 'race', consolidateAfter: '0s' })],
     steps: [scaleApart(100), scaleApart(0)],
+    wanted: [noSlower, noDearer],
   },
   'up-and-down': {
     what: '1,000 pods of four shapes with zone spread up, down to 100, settle, to zero',
     setup: [nodeClass, nodePool({ name: 'race', consolidateAfter: '0s' })],
     steps: upAndDown(plain),
+    wanted: [nearBound('100 pods', () => boundOf(100), 1.15), noDearer, cheaper],
   },
   guarded: {
     what: 'the same with 10 % budgets, PDBs on a third of the pods, 5 % do-not-disrupt, five weighted NodePools',
@@ -201,5 +226,6 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
       ),
     ],
     steps: upAndDown(guarded),
+    wanted: [noDearer, cheaper, noMoreEvictions],
   },
 };

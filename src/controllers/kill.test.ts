@@ -4,13 +4,10 @@
 import { describe, expect, test } from 'vitest';
 import { nodeClaimKind } from '../api/node-claim.ts';
 import { kinds, type Pod } from '../kube/kinds.ts';
-import type { WriteHandler } from '../kube/testing/faulty-transport.ts';
 import { registerControllers } from './index.ts';
 import { deployment } from './testing/deployment.ts';
-import type { CallHandler } from './testing/fake-cloud.ts';
+import { dieAt, expectNoLeaks, type Moment } from './testing/dying.ts';
 import { type TestWorld, testWorld } from './testing/world.ts';
-
-type Moment = 'before' | 'after';
 
 /** What is wanted of the program, on a cluster that is ready for it, and how many pods run in the end. */
 interface Story {
@@ -73,37 +70,6 @@ const emptying: Story = {
   pods: 0,
   launches: 1,
 };
-
-/** Counts writes of the program and ends it at the n-th. Resolves `died` when that came. */
-function dieAt(
-  write: number,
-  moment: Moment,
-  world: TestWorld,
-): { readonly died: Promise<void>; readonly isDead: () => boolean } {
-  const { promise: died, resolve } = Promise.withResolvers<void>();
-  let [count, dead] = [0, false];
-  const fatal = async <R>(carryOut: () => Promise<R>): Promise<R> => {
-    if (dead) return new Promise<R>(() => undefined);
-    if (++count !== write) return carryOut();
-    dead = true;
-    // However it ended, nobody hears of it.
-    if (moment === 'after') await carryOut().catch(() => undefined);
-    for (const door of new Set(Object.values(world.doors))) door.cut();
-    resolve();
-    return new Promise<R>(() => undefined);
-  };
-  const writes: WriteHandler = (send) => fatal(send);
-  const calls: CallHandler = (call) => fatal(call);
-  for (const door of new Set(Object.values(world.doors))) door.handleWrites(writes);
-  world.cloud.handleCalls(calls);
-  return { died, isDead: () => dead };
-}
-
-async function expectNoLeaks(world: TestWorld): Promise<void> {
-  const claims = (await world.claims()).map(({ status }) => status?.providerID ?? '').sort();
-  const nodes = (await world.nodes()).map(({ spec }) => spec?.providerID ?? '').sort();
-  expect({ nodes, machines: [...world.cloud.instances.keys()].sort() }).toEqual({ nodes: claims, machines: claims });
-}
 
 /** Plays a story with a death in it. Gives false when it was over before. */
 async function survives(story: Story, write: number, moment: Moment): Promise<boolean> {

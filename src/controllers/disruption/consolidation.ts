@@ -4,6 +4,7 @@
 import { hasTrueConditions, nodeClaimConditions } from '../../api/conditions.ts';
 import { never } from '../../api/duration.ts';
 import { labels } from '../../api/labels.ts';
+import type { InstanceType } from '../../cloud/provider.ts';
 import type { NewNodeClaim } from '../../scheduling/problem.ts';
 import { consolidate, type Removable } from '../../scheduling/removal/consolidate.ts';
 import { Balance, leastScore } from './balanced.ts';
@@ -34,6 +35,7 @@ export class Consolidation implements Method {
   readonly disruptionClass = 'graceful';
   readonly consolidationType = 'multi';
   readonly validateAfterMs = 15_000;
+  readonly gathers = true;
   readonly #options: ConsolidationOptions;
 
   constructor(options: ConsolidationOptions = {}) {
@@ -48,7 +50,8 @@ export class Consolidation implements Method {
     const typeName = machine.labels[labels.instanceType];
     if (!instanceType) return { unconsolidatable: `Instance Type ${JSON.stringify(typeName ?? '')} not found` };
     for (const label of [labels.capacityType, labels.zone])
-      if (machine.labels[label] === undefined) return { unconsolidatable: `Node does not have label "${label}"` };
+      if (machine.labels[label] === undefined && !isSoldWithout(instanceType, label))
+        return { unconsolidatable: `Node does not have label "${label}"` };
     if (disruption?.consolidateAfter === never)
       return { unconsolidatable: `NodePool ${name} has consolidation disabled` };
     if (disruption?.consolidationPolicy === 'WhenEmpty')
@@ -103,6 +106,13 @@ export class Consolidation implements Method {
       };
     });
   }
+}
+
+/** Whether a cloud leaves a label open: one without zones sells its machines in the zone ''. */
+function isSoldWithout({ offerings }: InstanceType, label: string): boolean {
+  return offerings.some(({ requirements }) =>
+    requirements.some(({ key, values }) => key === label && values?.includes('') === true),
+  );
 }
 
 /** Whether a consolidation keeps all rules about prices; the machines with the types that do, or why not. */

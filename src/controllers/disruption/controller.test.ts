@@ -172,6 +172,45 @@ describe('the loop of disruption', () => {
     expect(await going(world)).toEqual(['a', 'b']);
   });
 
+  test('decides about machines that join a proposal when they, too, have stood the test of time', async () => {
+    await start();
+    await machine(world, 'a');
+    run([new Emptiness()]);
+    await world.advance(4000);
+    await machine(world, 'b');
+    await world.advance(11_000);
+    expect(await going(world)).toEqual(['a']);
+    await world.advance(5000);
+    expect(await going(world)).toEqual(['a', 'b']);
+  });
+
+  test('looks again when a machine is no longer promised to pods', async () => {
+    await start();
+    await machine(world, 'a');
+    world.state.nominate('fake://a');
+    run([new Emptiness()]);
+    await world.advance(20_000);
+    expect(await going(world)).toEqual([]);
+    await world.advance(15_000);
+    expect(await going(world)).toEqual(['a']);
+  });
+
+  test('leaves a machine alone for ten seconds after its command was given up', async () => {
+    await start();
+    await machine(world, 'a');
+    const drift = { ...method('drift', 'a'), propose: replaceAll };
+    run([drift]);
+    await world.settle();
+    const [replacement] = (await world.claims()).filter(({ metadata }) => metadata.name !== 'a');
+    await world.delete(replacement!);
+    await world.advance(2000);
+    expect(await marksOf(world, 'a')).toEqual(unmarked);
+    await world.advance(7000);
+    expect(await marksOf(world, 'a')).toEqual(unmarked);
+    await world.advance(4000);
+    expect(await marksOf(world, 'a')).toEqual({ tainted: true, reason: 'Drifted' });
+  });
+
   test('rests while nothing changes, looks ten seconds after a change, and every minute all the same', async () => {
     await start();
     await machine(world, 'a', { consolidatable: false });

@@ -23,8 +23,11 @@ import { disruptionMetrics } from './metrics.ts';
 import { type Evaluation, Pass } from './plan.ts';
 import { type DisruptionQueue, snakeCase } from './queue.ts';
 import { type DisruptionSettings, liveSnapshot } from './snapshot.ts';
+import { Trial } from './trial.ts';
 
 const pollMs = 10_000;
+/** While machines are on trial: others that come to concern a method should not join them late. */
+const trialPollMs = 5000;
 const unsyncedRetryMs = 1000;
 const abnormalMs = 15 * 60_000;
 
@@ -39,16 +42,6 @@ export interface DisruptionOptions {
   readonly settings: DisruptionSettings;
 }
 
-/** Proposals that must hold for a while before they are carried out. */
-interface Waiting {
-  readonly method: Method;
-  readonly proposals: readonly Proposal[];
-  /** Keys of all machines it could have chosen. */
-  readonly eligible: ReadonlySet<string>;
-  /** Monotonic. */
-  readonly dueAt: number;
-}
-
 /** The controller `disruption`. */
 export class Disruption {
   readonly controller: Controller;
@@ -59,7 +52,7 @@ export class Disruption {
   readonly #invalidBudgets: ChangeMonitor;
   /** When each method was last asked. Monotonic. */
   readonly #lastRuns = new Map<string, number>();
-  readonly #waiting = new Map<Method, Waiting>();
+  readonly #trials = new Map<Method, Trial>();
   /** What the last pass looked at, if it found nothing and nothing is under way. */
   #quiet: readonly unknown[] | undefined;
   readonly #nodes = new NodesBesideHeartbeats();
@@ -81,6 +74,7 @@ export class Disruption {
 
   async #reconcile(signal: AbortSignal, { log }: ReconcileContext): Promise<Result> {
     const { state, clock } = this.#context;
+    const { queue } = this.#options;
     this.#logAbnormalRuns(log);
     if (!state.isSynced()) return { requeueAfterMs: unsyncedRetryMs };
     this.#logInvalidBudgets(log);
@@ -100,16 +94,18 @@ export class Disruption {
         catalog,
         settings: this.#options.settings,
         now: clock.now(),
-        isQueued: (key) => this.#options.queue.has(key),
+        isQueued: (key) => queue.has(key) || queue.isPaused(key),
       }),
     );
     for (const method of this.#options.methods) {
       if (await this.#disrupt(method, pass, signal, log)) return { requeueAfterMs: 0 };
     }
-    const isDone = this.#waiting.size === 0 && !this.#options.methods.some(({ hasMore }) => hasMore);
-    if (isDone && !this.#hasFailed && !this.#isPromised()) this.#quiet = seen;
-    const dueInMs = [...this.#waiting.values()].map(({ dueAt }) => dueAt - clock.monotonic());
-    return { requeueAfterMs: Math.max(0, Math.min(pollMs, ...dueInMs)) };
+    const isDone = this.#trials.size === 0 && !this.#options.methods.some(({ hasMore }) => hasMore);
+    const changesInMs = Math.min(this.#promisesEndInMs(), queue.pausesEndInMs());
+    if (isDone && !this.#hasFailed && changesInMs === Number.POSITIVE_INFINITY) this.#quiet = seen;
+    const dueInMs = [...this.#trials.values()].map(({ dueAt }) => dueAt - clock.monotonic());
+    const atLatestMs = this.#trials.size > 0 ? trialPollMs : pollMs;
+    return { requeueAfterMs: Math.max(0, Math.min(atLatestMs, changesInMs, ...dueInMs)) };
   }
 
   /** What a pass looks at. While all of it is the same a pass that found nothing finds nothing again. */
@@ -123,24 +119,30 @@ export class Disruption {
     return [minute, state.consolidationStamp(), ...lists, ...Object.values(catalog.instanceTypes)];
   }
 
-  /** Whether a machine is promised to pods: that ends without a sign. */
-  #isPromised(): boolean {
+  /** When the first machine that is promised to pods is free again, of which there is no other sign; infinite without any. */
+  #promisesEndInMs(): number {
     const { state, clock } = this.#context;
     const now = clock.now();
-    for (const machine of state.nodes()) if (machine.isNominated(now)) return true;
-    return false;
+    let first = Number.POSITIVE_INFINITY;
+    for (const machine of state.nodes())
+      if (machine.isNominated(now)) first = Math.min(first, machine.nominatedUntil - now);
+    return first;
   }
 
   /** Asks one method, or looks again at what it proposed before. Gives whether a command began. */
   async #disrupt(method: Method, pass: Pass, signal: AbortSignal, log: Logger): Promise<boolean> {
     const { clock, metrics } = this.#context;
-    const waiting = this.#waiting.get(method);
-    if (waiting && clock.monotonic() < waiting.dueAt) return false;
     const started = clock.monotonic();
     const not = this.#waitingMachines(method);
-    const evaluation = pass.evaluate(method, { ...(waiting ? { only: waiting.eligible } : {}), not });
-    const proposals = waiting ? this.#validate(waiting, evaluation, log) : this.#propose(method, evaluation);
-    this.#tell(method, evaluation, waiting !== undefined);
+    const all = pass.evaluate(method, { not });
+    const trial = this.#trials.get(method);
+    trial?.look(keysOf(all.view), started);
+    if (trial && started < trial.dueAt) return false;
+    const first = trial?.proposals ?? [];
+    const evaluation = trial ? pass.evaluate(method, { only: trial.conclude(started), not }) : all;
+    if (trial?.isOver) this.#trials.delete(method);
+    const proposals = trial ? this.#validate(method, first, evaluation, log) : this.#propose(method, evaluation);
+    this.#tell(method, evaluation, trial !== undefined);
     const reason = method.reason.toLowerCase();
     metrics
       .histogram(disruptionMetrics.evaluationDuration)
@@ -151,7 +153,7 @@ export class Disruption {
   /** Machines that other methods have chosen and wait for. */
   #waitingMachines(method: Method): Set<string> {
     const keys = new Set<string>();
-    for (const [other, { proposals }] of this.#waiting) {
+    for (const [other, { proposals }] of this.#trials) {
       if (other === method) continue;
       for (const { candidates } of proposals) for (const { machine } of candidates) keys.add(machine.key);
     }
@@ -200,14 +202,10 @@ export class Disruption {
     }
     this.#resting.delete(method);
     if (method.validateAfterMs === 0) return proposals;
-    const eligible = new Set(view.candidates.map(({ machine }) => machine.key));
     for (const proposal of proposals) this.#tellCandidates(proposal);
-    this.#waiting.set(method, {
-      method,
-      proposals,
-      eligible,
-      dueAt: this.#context.clock.monotonic() + method.validateAfterMs,
-    });
+    const { validateAfterMs: lengthMs, gathers = false } = method;
+    const now = this.#context.clock.monotonic();
+    this.#trials.set(method, new Trial(proposals, keysOf(view), now, { lengthMs, gathers }));
     return [];
   }
 
@@ -240,12 +238,10 @@ export class Disruption {
   }
 
   /** What has stood the test of time: what the method proposes now about machines that concerned it all along. */
-  #validate(waiting: Waiting, { view }: Evaluation, log: Logger): readonly Proposal[] {
-    const { method, proposals } = waiting;
-    this.#waiting.delete(method);
+  #validate(method: Method, first: readonly Proposal[], { view }: Evaluation, log: Logger): readonly Proposal[] {
     const valid = view.candidates.length > 0 ? method.propose(view) : [];
     const going = new Set(valid.flatMap(({ candidates }) => candidates.map(({ machine }) => machine.key)));
-    const lost = proposals.flatMap(({ candidates }) => candidates).filter(({ machine }) => !going.has(machine.key));
+    const lost = first.flatMap(({ candidates }) => candidates).filter(({ machine }) => !going.has(machine.key));
     if (lost.length > 0) {
       const { metrics, clusters } = this.#context;
       metrics
@@ -355,4 +351,8 @@ export class Disruption {
       if (now - at > abnormalMs)
         log.debug('abnormal time between runs', { name, time_since: `${Math.round((now - at) / 1000)}s` });
   }
+}
+
+function keysOf({ candidates }: MethodView): string[] {
+  return candidates.map(({ machine }) => machine.key);
 }

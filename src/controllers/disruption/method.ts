@@ -56,6 +56,8 @@ export interface Method {
    * then is carried out. 0: what it proposes is carried out at once.
    */
   readonly validateAfterMs: number;
+  /** Whether it does better the more machines it decides about at once: the first then wait for later ones, as long again at most. */
+  readonly gathers?: boolean;
   /** Whether its last answer came for want of time: nothing found does not mean that there is nothing. */
   readonly hasMore?: boolean;
   concerns(candidate: Candidate): Concern;

@@ -25,6 +25,8 @@ const shortestTimeoutMs = 10 * 60_000;
 const longestTimeoutMs = 60 * 60_000;
 /** With more machines on their way a cloud is slower. */
 const timeoutPerCandidateMs = 80;
+/** How long machines are left alone whose command was given up: whatever stood in its way needs time to go. */
+const pauseMs = 10_000;
 
 export interface DisruptionQueueOptions {
   readonly context: ControllerContext;
@@ -64,6 +66,8 @@ export class DisruptionQueue {
   readonly controller: Controller;
   /** Keys of the machines that commands are about, those that are just beginning included. */
   readonly #machines = new Set<string>();
+  /** By key: until when machines are left alone after a command was given up. Monotonic. */
+  readonly #pauses = new Map<string, number>();
   /** By the name of the first candidate's NodeClaim. */
   readonly #running = new Map<string, Running>();
 
@@ -85,6 +89,22 @@ export class DisruptionQueue {
   /** Whether a command is about the machine. */
   has(key: string): boolean {
     return this.#machines.has(key);
+  }
+
+  /** Whether a command about the machine was given up a moment ago. */
+  isPaused(key: string): boolean {
+    return (this.#pauses.get(key) ?? Number.NEGATIVE_INFINITY) > this.#context.clock.monotonic();
+  }
+
+  /** When the first of them may be tried again; infinite when there are none. */
+  pausesEndInMs(): number {
+    const now = this.#context.clock.monotonic();
+    let first = Number.POSITIVE_INFINITY;
+    for (const [key, until] of this.#pauses) {
+      if (until <= now) this.#pauses.delete(key);
+      else first = Math.min(first, until - now);
+    }
+    return first;
   }
 
   /**
@@ -272,7 +292,11 @@ export class DisruptionQueue {
       }),
     );
     state.unmarkForDeletion(keys);
-    for (const key of keys) this.#machines.delete(key);
+    const pausedUntil = this.#context.clock.monotonic() + pauseMs;
+    for (const key of keys) {
+      this.#machines.delete(key);
+      this.#pauses.set(key, pausedUntil);
+    }
   }
 }
 

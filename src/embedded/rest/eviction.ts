@@ -4,7 +4,7 @@ import { deepClone } from '../../base/freeze.ts';
 import type { Pod, PodDisruptionBudget } from '../../kube/kinds.ts';
 import { compileLabelSelector } from '../../kube/labels.ts';
 import { formatTime } from '../../kube/time.ts';
-import { badRequest, forbidden, internalError, StatusError, tooManyRequests } from '../status.ts';
+import { badRequest, forbidden, StatusError, tooManyRequests } from '../status.ts';
 import type { RequestContext } from './context.ts';
 import { deleteObject } from './delete.ts';
 import { isRecord } from './metadata.ts';
@@ -99,8 +99,8 @@ function passesUnhealthy(pod: Pod, budget: PodDisruptionBudget): boolean {
 
 function countEviction(context: RequestContext, old: PodDisruptionBudget, pod: Pod): void {
   const budget = deepClone(old);
-  const status = budget.status;
-  if (!status) throw internalError('the budget has no status');
+  // It allows one: it has a status.
+  const status = budget.status!;
   status.disruptionsAllowed = (status.disruptionsAllowed ?? 0) - 1;
   status.disruptedPods = { ...status.disruptedPods, [pod.metadata.name!]: formatTime(context.clock.now()) };
   for (const condition of status.conditions ?? []) {

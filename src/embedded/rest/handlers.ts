@@ -12,20 +12,15 @@ import { badRequest, invalid, patchRejected, StatusError, unsupportedMediaType }
 import { handleApply } from './apply.ts';
 import { encode, type RequestContext } from './context.ts';
 import { isRecord, jsonType } from './metadata.ts';
-import { parseWriteOptions, type WriteOptions } from './options.ts';
+import { parseWriteOptions, versionProblem, type WriteOptions } from './options.ts';
 import type { ApiResponse } from './request.ts';
 import { createObject, decodeBody, findObject, requireObject, updateObject } from './write.ts';
 
 export function handleGet(context: RequestContext): ApiResponse {
   const asked = context.request.query['resourceVersion'];
-  if (asked !== undefined && asked !== '' && !/^\d+$/.test(asked)) {
-    const text = JSON.stringify(asked);
-    throw new StatusError(
-      500,
-      undefined,
-      `resourceVersion: Invalid value: ${text}: strconv.ParseUint: parsing ${text}: invalid syntax`,
-    );
-  }
+  const problem = asked === undefined || asked === '' ? undefined : versionProblem(asked);
+  if (problem !== undefined)
+    throw new StatusError(500, undefined, `resourceVersion: Invalid value: ${JSON.stringify(asked)}: ${problem}`);
   return { status: 200, body: encode(context, requireObject(context)) };
 }
 

@@ -76,25 +76,24 @@ function matchErrors(query: Query, match: string, initial: boolean | undefined, 
   return errors;
 }
 
+/** What Go's parser has against a text as a version; undefined when it is one. */
+export function versionProblem(text: string): string | undefined {
+  const parsing = `strconv.ParseUint: parsing ${JSON.stringify(text)}`;
+  if (!/^\d+$/.test(text)) return `${parsing}: invalid syntax`;
+  // By its length first: to read megabytes of digits takes seconds.
+  const digits = text.replace(/^0+/, '');
+  const fits = digits.length < 20 || (digits.length === 20 && BigInt(digits) < 1n << 64n);
+  return fits ? undefined : `${parsing}: value out of range`;
+}
+
 /** A resourceVersion parameter; undefined when it is absent. */
 export function parseResourceVersion(text: string | undefined, watching = false): number | undefined {
   if (text === undefined || text === '') return undefined;
-  if (!/^\d+$/.test(text)) {
-    const quoted = JSON.stringify(text);
-    const why = `resourceVersion: Invalid value: ${quoted}: strconv.ParseUint: parsing ${quoted}: invalid syntax`;
-    // A watch is refused by the storage, and that without a reason.
-    if (watching) throw new StatusError(500, undefined, why);
-    throw badRequest(
-      `invalid resource version: resourceVersion: Invalid value: ${JSON.stringify(text)}: strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`,
-    );
-  }
-  if (BigInt(text) >= 1n << 64n) {
-    const quoted = JSON.stringify(text);
-    throw badRequest(
-      `invalid resource version: resourceVersion: Invalid value: ${quoted}: strconv.ParseUint: parsing ${quoted}: value out of range`,
-    );
-  }
-  return Number(text);
+  const problem = versionProblem(text);
+  if (problem === undefined) return Number(text);
+  const why = `resourceVersion: Invalid value: ${JSON.stringify(text)}: ${problem}`;
+  // A watch is refused by the storage, and that without a reason.
+  throw watching ? new StatusError(500, undefined, why) : badRequest(`invalid resource version: ${why}`);
 }
 
 export interface WriteOptions {

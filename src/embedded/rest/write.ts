@@ -17,7 +17,7 @@ import {
   validateMetadata,
   validateMetadataUpdate,
 } from './metadata.ts';
-import type { WriteOptions } from './options.ts';
+import { versionProblem, type WriteOptions } from './options.ts';
 
 /** Reads a body as an object of the resource's kind, in storage form, private to the request. */
 export function decodeBody(context: RequestContext, body: unknown, owned: boolean, options: WriteOptions): KubeObject {
@@ -356,10 +356,8 @@ export function checkIdentity(context: RequestContext, old: KubeObject, object: 
       { field: 'metadata.resourceVersion', type: 'Invalid', value: 0, detail: 'must be specified for an update' },
     ]);
   }
-  if (!/^\d+$/.test(metadata.resourceVersion)) {
-    const text = JSON.stringify(metadata.resourceVersion);
-    throw new StatusError(500, undefined, `strconv.ParseUint: parsing ${text}: invalid syntax`);
-  }
+  const problem = versionProblem(metadata.resourceVersion);
+  if (problem !== undefined) throw new StatusError(500, undefined, problem);
   if (metadata.resourceVersion !== old.metadata.resourceVersion) throw modified(resource, name);
 }
 

@@ -4,6 +4,7 @@ import type { ConformanceCase } from '../case.ts';
 import { accessCases } from './access.ts';
 import { applyCases } from './apply.ts';
 import { badRequestCases } from './bad-requests.ts';
+import { bluntCases } from './blunt-refusals.ts';
 import { concurrencyCases } from './concurrency.ts';
 import { controllerCases } from './controllers.ts';
 import { crudCases } from './crud.ts';
@@ -39,6 +40,7 @@ export const allCases: readonly ConformanceCase[] = [
   ...presentationCases,
   ...accessCases,
   ...badRequestCases,
+  ...bluntCases,
   ...controllerCases,
   ...workloadCases,
 ];

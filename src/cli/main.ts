@@ -4,6 +4,7 @@
 import { Command, CommanderError } from 'commander';
 import { KarpenterError, messageOf } from '../base/errors.ts';
 import { registerController } from './controller.ts';
+import { registerConvert } from './convert.ts';
 import { registerDemo } from './demo.ts';
 import { registerPlan } from './plan.ts';
 import { registerSnapshot } from './snapshot.ts';
@@ -28,6 +29,7 @@ registerController(program);
 registerSolve(program);
 registerPlan(program);
 registerSnapshot(program);
+registerConvert(program);
 registerVersion(program);
 
 // `karpenter … | head`: whoever reads has seen enough.

@@ -50,6 +50,8 @@ export interface LedgerInstance {
   readonly deletingAt?: number;
   /** When it ceased to exist (and to cost). */
   readonly goneAt?: number;
+  /** Until then the cloud denies that it exists, in world time. */
+  readonly hiddenUntil?: number;
   /** Why it went, when it was not the controller that asked: 'interrupted', 'died', … */
   readonly goneBecause?: string;
 }
@@ -94,6 +96,8 @@ export interface SimulatedCloud {
   readonly ledger: Ledger;
   readonly faults: readonly Fault[];
   readonly happenings: readonly Happening[];
+  /** How many machines are reserved, by the id of the reservation; none where there are no reservations. */
+  readonly reservations?: ReadonlyMap<string, number>;
   /** Objects that must exist before NodePools: NodeClasses named `default`, ready. */
   furnish(): Promise<void>;
   /** A provider for one controller process, and the controllers that come with it. */

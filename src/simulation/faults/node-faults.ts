@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// What happens to Nodes: they fall silent, come back, flap.
+import { labels } from '../../api/labels.ts';
+import type { VirtualClock } from '../../base/clock.ts';
+import { ignoreNotFound } from '../../kube/api-error.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { kinds, type Node } from '../../kube/kinds.ts';
+import { formatTime } from '../../kube/time.ts';
+import { collections } from '../collections.ts';
+import type { Coverage, Facts, Fault } from '../contract.ts';
+import { between, pick } from '../draw.ts';
+
+export interface NodeFaultParts {
+  readonly clock: VirtualClock;
+  readonly workload: KubeClient;
+  readonly facts: Facts;
+  readonly coverage: Coverage;
+}
+
+export function nodeFaults({ clock, workload, facts, coverage }: NodeFaultParts): Fault[] {
+  const ours = (): Node[] => facts.list<Node>(collections.nodes).filter((n) => n.metadata.labels?.[labels.nodePool]);
+  const report = async (name: string, ready: boolean, uid: string): Promise<void> => {
+    const node = facts.get<Node>(collections.nodes, '', name);
+    if (!node || node.metadata.uid !== uid) return;
+    const time = formatTime(clock.now());
+    const conditions = (node.status?.conditions ?? []).map((condition) =>
+      condition.type !== 'Ready'
+        ? condition
+        : {
+            ...condition,
+            status: ready ? 'True' : 'False',
+            reason: ready ? 'KubeletReady' : 'KubeletNotReady',
+            message: ready ? 'kubelet is posting ready status' : 'container runtime is down',
+            lastTransitionTime: time,
+          },
+    );
+    await ignoreNotFound(workload.resource(kinds.Node).patchStatus(name, { status: { conditions } }, { type: 'merge' }));
+  };
+  return [
+    {
+      name: 'node/not-ready',
+      weight: 1,
+      inject: async (random) => {
+        const node = pick(random, ours());
+        if (!node) return () => undefined;
+        coverage.count('fault', 'node/not-ready');
+        const { name = '', uid = '' } = node.metadata;
+        await report(name, false, uid);
+        return () => void report(name, true, uid);
+      },
+    },
+    {
+      name: 'node/flapping',
+      weight: 1,
+      inject: (random) => {
+        const node = pick(random, ours());
+        if (!node) return () => undefined;
+        const { name = '', uid = '' } = node.metadata;
+        const everyMs = between(random, 5, 90) * 1000;
+        let ready = true;
+        const flip = (): void => {
+          ready = !ready;
+          coverage.count('fault', 'node/flapping');
+          void report(name, ready, uid);
+          timer = clock.after(everyMs, flip);
+        };
+        let timer = clock.after(0, flip);
+        return () => {
+          timer.cancel();
+          void report(name, true, uid);
+        };
+      },
+    },
+  ];
+}

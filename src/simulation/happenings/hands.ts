@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { VirtualClock } from '../../base/clock.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { Facts } from '../contract.ts';
+import type { ScenarioShape } from '../scenarios.ts';
+
+/** What users have: a client that works (their faults are not ours), and eyes. */
+export interface Hands {
+  readonly karpenter: KubeClient;
+  readonly workload: KubeClient;
+  readonly facts: Facts;
+  readonly clock: VirtualClock;
+  readonly shape: ScenarioShape;
+  /** The next number for a name. */
+  next(): number;
+}
+
+/** The namespace of all that users run. */
+export const namespace = 'default';

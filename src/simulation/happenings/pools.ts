@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// The NodePools of a world. `anchor` takes every pod and is never taken away; the others come with the seed.
+import { labels } from '../../api/labels.ts';
+import type { Budget, NodePool, NodePoolSpec } from '../../api/node-pool.ts';
+import type { Random } from '../../base/random.ts';
+import type { SimulatedCloud } from '../contract.ts';
+import { between, chance, oneOf, pick } from '../draw.ts';
+import { batchTaint } from './workload-objects.ts';
+
+export const anchor = 'anchor';
+
+export function poolsOf(random: Random, clouds: readonly SimulatedCloud[]): NodePool[] {
+  const [first, ...others] = clouds as [SimulatedCloud, ...SimulatedCloud[]];
+  const other = pick(random, others) ?? first;
+  const pools = [poolOf(random, anchor, first, {})];
+  pools.push(poolOf(random, 'second', other, { limits: { cpu: String(between(random, 40, 120)) } }));
+  if (chance(random, 0.6)) {
+    const spot = { key: labels.capacityType, operator: 'In', values: ['spot'] } as const;
+    pools.push(poolOf(random, 'spot', first, { weight: between(random, 1, 50) }, [spot]));
+  }
+  if (chance(random, 0.5)) {
+    const batch = poolOf(random, 'batch', other, { weight: 60, limits: { cpu: String(between(random, 16, 64)) } });
+    batch.spec.template.spec.taints = [{ ...batchTaint }];
+    pools.push(batch);
+  }
+  return pools;
+}
+
+type Requirements = NodePool['spec']['template']['spec']['requirements'];
+
+function poolOf(
+  random: Random,
+  name: string,
+  { nodeClass }: SimulatedCloud,
+  parts: Partial<NodePoolSpec>,
+  requirements: Requirements = [],
+): NodePool {
+  // Otherwise only spot would be bought, and only on-demand would be asked for.
+  const both = { key: labels.capacityType, operator: 'In', values: ['on-demand', 'spot'] } as const;
+  const grace = chance(random, 0.5) ? { terminationGracePeriod: oneOf(random, ['2m', '10m', '30m']) } : {};
+  return {
+    apiVersion: 'karpenter.sh/v1',
+    kind: 'NodePool',
+    metadata: { name },
+    spec: {
+      template: {
+        metadata: { labels: { 'example.com/team': name } },
+        spec: {
+          nodeClassRef: { group: nodeClass.group, kind: nodeClass.kind, name: 'default' },
+          requirements: requirements.length > 0 ? requirements : [{ ...both, values: [...both.values] }],
+          expireAfter: 'Never',
+          ...grace,
+        },
+      },
+      disruption: disruptionOf(random),
+      ...parts,
+    },
+  };
+}
+
+export function disruptionOf(random: Random): NonNullable<NodePoolSpec['disruption']> {
+  return {
+    consolidateAfter: oneOf(random, ['0s', '0s', '30s', '2m', '5m']),
+    consolidationPolicy: oneOf(random, ['WhenEmptyOrUnderutilized', 'WhenEmptyOrUnderutilized', 'Balanced', 'WhenEmpty']),
+    budgets: budgetsOf(random),
+  };
+}
+
+export function budgetsOf(random: Random): Budget[] {
+  const nodes = oneOf(random, ['10%', '10%', '20%', '1', '2', '5', '100%']);
+  const budgets: Budget[] = [{ nodes }];
+  if (chance(random, 0.2)) budgets.push({ nodes: '1', reasons: ['Drifted'] });
+  if (chance(random, 0.1)) budgets.push({ nodes: '0', schedule: '@hourly', duration: '10m' });
+  return budgets;
+}

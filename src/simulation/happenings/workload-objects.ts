@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Workloads as clusters have them: mostly small stateless services, some spread or kept apart, some with volumes, some
+// that must not be disturbed. Every pod made here can run in the pool `anchor`, so every pod must run in the end.
+import { annotations, labels } from '../../api/labels.ts';
+import type { Random } from '../../base/random.ts';
+import type {
+  DaemonSet,
+  Deployment,
+  Job,
+  PodDisruptionBudget,
+  PodSpec,
+  PodTemplateSpec,
+  StatefulSet,
+} from '../../kube/kinds.ts';
+import { between, chance, oneOf, skewed } from '../draw.ts';
+import { namespace } from './hands.ts';
+
+const cpuSizes = ['100m', '250m', '500m', '500m', '750m', '1', '1', '1500m', '2'] as const;
+const memoryPerCpu = ['512Mi', '1Gi', '1Gi', '2Gi'] as const;
+
+export const priorities = ['low', 'high'] as const;
+
+/** The taint of the pool for batch work. */
+export const batchTaint = { key: 'dedicated', value: 'batch', effect: 'NoSchedule' } as const;
+
+function podSpec(random: Random, app: string): PodSpec {
+  const cpu = oneOf(random, cpuSizes);
+  const spec: PodSpec = {
+    containers: [
+      {
+        name: 'main',
+        image: 'app',
+        resources: { requests: { cpu, memory: oneOf(random, memoryPerCpu) } },
+      },
+    ],
+    terminationGracePeriodSeconds: oneOf(random, [0, 5, 30, 30, 30, 120, 300]),
+  };
+  if (chance(random, 0.15)) spec.priorityClassName = oneOf(random, priorities);
+  if (chance(random, 0.2)) {
+    spec.topologySpreadConstraints = [
+      {
+        maxSkew: between(random, 1, 2),
+        topologyKey: labels.zone,
+        whenUnsatisfiable: chance(random, 0.5) ? 'DoNotSchedule' : 'ScheduleAnyway',
+        labelSelector: { matchLabels: { app } },
+      },
+    ];
+  }
+  if (chance(random, 0.1)) {
+    const term = { topologyKey: labels.hostname, labelSelector: { matchLabels: { app } } };
+    spec.affinity = chance(random, 0.5)
+      ? { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } }
+      : { podAntiAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, podAffinityTerm: term }] } };
+  }
+  if (chance(random, 0.1)) spec.nodeSelector = { [labels.zone]: oneOf(random, ['test-zone-a', 'test-zone-b', 'test-zone-c']) };
+  else if (chance(random, 0.1)) spec.nodeSelector = { [labels.capacityType]: oneOf(random, ['on-demand', 'spot']) };
+  return spec;
+}
+
+function templateOf(random: Random, app: string): PodTemplateSpec {
+  const protectedPods = chance(random, 0.04);
+  const slow = chance(random, 0.3);
+  return {
+    metadata: {
+      labels: { app },
+      annotations: {
+        ...(protectedPods ? { [annotations.doNotDisrupt]: chance(random, 0.7) ? 'true' : '20m' } : {}),
+        // A process that takes its time to end.
+        ...(slow ? { 'pod-delete.stage.kwok.x-k8s.io/delay': `${between(random, 1, 90)}s` } : {}),
+      },
+    },
+    spec: podSpec(random, app),
+  };
+}
+
+export function deploymentOf(random: Random, app: string): Deployment {
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: app, namespace },
+    spec: {
+      replicas: skewed(random, 2, 45),
+      selector: { matchLabels: { app } },
+      template: templateOf(random, app),
+    },
+  };
+}
+
+/** Pods with a volume each: they stay in the zone of their volume. */
+export function statefulSetOf(random: Random, app: string): StatefulSet {
+  const template = templateOf(random, app);
+  const { topologySpreadConstraints: _, nodeSelector: __, ...spec } = template.spec!;
+  const [container, ...others] = spec.containers;
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'StatefulSet',
+    metadata: { name: app, namespace },
+    spec: {
+      serviceName: app,
+      replicas: skewed(random, 1, 8),
+      podManagementPolicy: chance(random, 0.5) ? 'Parallel' : 'OrderedReady',
+      selector: { matchLabels: { app } },
+      template: {
+        ...template,
+        spec: {
+          ...spec,
+          containers: [{ ...container!, volumeMounts: [{ name: 'data', mountPath: '/data' }] }, ...others],
+        },
+      },
+      volumeClaimTemplates: [
+        {
+          metadata: { name: 'data' },
+          spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '10Gi' } } },
+        },
+      ],
+    } as StatefulSet['spec'],
+  };
+}
+
+export function jobOf(random: Random, app: string): Job {
+  const parallelism = skewed(random, 1, 20);
+  const runs = `${between(random, 1, 25)}m`;
+  const { topologySpreadConstraints: _, ...spec } = podSpec(random, app);
+  return {
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: { name: app, namespace },
+    spec: {
+      parallelism,
+      completions: parallelism * between(random, 1, 2),
+      ttlSecondsAfterFinished: 60,
+      template: {
+        metadata: {
+          labels: { app },
+          annotations: {
+            'pod-complete.stage.kwok.x-k8s.io/delay': runs,
+            ...(chance(random, 0.3) ? { [annotations.doNotDisrupt]: 'true' } : {}),
+          },
+        },
+        spec: { ...spec, restartPolicy: 'Never', tolerations: [{ key: batchTaint.key, operator: 'Exists' }] },
+      },
+    },
+  };
+}
+
+export function daemonSetOf(random: Random, app: string): DaemonSet {
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'DaemonSet',
+    metadata: { name: app, namespace: 'kube-system' },
+    spec: {
+      selector: { matchLabels: { app } },
+      template: {
+        metadata: { labels: { app } },
+        spec: {
+          tolerations: [{ operator: 'Exists' }],
+          containers: [
+            {
+              name: 'main',
+              image: 'agent',
+              resources: { requests: { cpu: oneOf(random, ['50m', '100m', '200m']), memory: '100Mi' } },
+            },
+          ],
+        },
+      },
+    },
+  };
+}
+
+export function budgetOf(random: Random, app: string): PodDisruptionBudget {
+  const bound = oneOf<{ minAvailable?: number | string; maxUnavailable?: number | string }>(random, [
+    { maxUnavailable: 1 },
+    { maxUnavailable: '25%' },
+    { maxUnavailable: '50%' },
+    { minAvailable: '50%' },
+    { minAvailable: 1 },
+  ]);
+  return {
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
+    metadata: { name: app, namespace },
+    spec: { ...bound, selector: { matchLabels: { app } } },
+  };
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// In the end, every pod runs: all that users of these worlds make fits into the pool `anchor`.
+import type { Pod } from '../../kube/kinds.ts';
+import { collections } from '../collections.ts';
+import type { Invariant } from '../contract.ts';
+
+export function podsRun(): Invariant {
+  return {
+    name: 'pods/run',
+    onQuiet(facts, report) {
+      const waiting: string[] = [];
+      for (const { metadata, spec, status } of facts.list<Pod>(collections.pods)) {
+        if (metadata.deletionTimestamp || status?.phase === 'Succeeded' || status?.phase === 'Failed') continue;
+        report.checked();
+        const ready = status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True');
+        if (!spec.nodeName || !ready) waiting.push(`${metadata.name} (${spec.nodeName ?? 'no node'})`);
+      }
+      if (waiting.length > 0) report.violated(`${waiting.length} pods do not run: ${waiting.slice(0, 5).join(', ')}`);
+    },
+  };
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shows every invariant what happens, and keeps what they find.
+import { allInvariants } from './invariants/index.ts';
+import type { Change, Coverage, Facts, Invariant, Report, Violation } from './contract.ts';
+import type { Fleet } from './process/fleet.ts';
+
+export interface JudgeParts {
+  readonly facts: Facts;
+  readonly coverage: Coverage;
+  readonly fleet: Fleet;
+}
+
+interface Seat {
+  readonly invariant: Invariant;
+  readonly report: Report;
+}
+
+export class Judge {
+  readonly violations: Violation[] = [];
+  readonly #facts: Facts;
+  readonly #onChange: readonly Seat[];
+  readonly #onMinute: readonly Seat[];
+  readonly #onQuiet: readonly Seat[];
+
+  constructor({ facts, coverage, fleet }: JudgeParts) {
+    this.#facts = facts;
+    const seats = allInvariants({ fleet }).map((invariant): Seat => {
+      const report: Report = {
+        violated: (message) => this.violations.push({ invariant: invariant.name, at: facts.now, message }),
+        checked: () => coverage.count('invariant', invariant.name),
+      };
+      return { invariant, report };
+    });
+    this.#onChange = seats.filter(({ invariant }) => invariant.onChange);
+    this.#onMinute = seats.filter(({ invariant }) => invariant.onMinute);
+    this.#onQuiet = seats.filter(({ invariant }) => invariant.onQuiet);
+  }
+
+  changed(change: Change): void {
+    for (const { invariant, report } of this.#onChange) invariant.onChange!(change, this.#facts, report);
+  }
+
+  minute(): void {
+    for (const { invariant, report } of this.#onMinute) invariant.onMinute!(this.#facts, report);
+  }
+
+  quiet(): void {
+    for (const { invariant, report } of this.#onQuiet) invariant.onQuiet!(this.#facts, report);
+  }
+}

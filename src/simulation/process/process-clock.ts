@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// The clock of one controller process. It follows the world's, but may be wrong, and it ends with the process.
+import type { Clock, Timer, VirtualClock } from '../../base/clock.ts';
+
+/** Wall time may be off and jump; durations are true. No timer fires in a process that hangs, and none after its death. */
+export class ProcessClock implements Clock {
+  readonly #world: VirtualClock;
+  readonly #timers = new Set<Timer>();
+  /** What fell due while the process hung, in order; undefined while it runs. */
+  #held: (() => void)[] | undefined;
+  #dead = false;
+  /** How far wall time is off. */
+  skewMs = 0;
+
+  constructor(world: VirtualClock) {
+    this.#world = world;
+  }
+
+  now(): number {
+    return this.#world.now() + this.skewMs;
+  }
+
+  monotonic(): number {
+    return this.#world.monotonic();
+  }
+
+  after(ms: number, callback: () => void): Timer {
+    if (this.#dead) return { cancel: () => undefined };
+    let cancelled = false;
+    const fire = (): void => {
+      if (!cancelled && !this.#dead) callback();
+    };
+    const timer = this.#world.after(ms, () => {
+      this.#timers.delete(timer);
+      if (this.#held) this.#held.push(fire);
+      else fire();
+    });
+    this.#timers.add(timer);
+    return {
+      cancel: () => {
+        cancelled = true;
+        timer.cancel();
+        this.#timers.delete(timer);
+      },
+    };
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) {
+        reject(signal.reason as Error);
+        return;
+      }
+      const onAbort = (): void => {
+        timer.cancel();
+        reject(signal?.reason as Error);
+      };
+      const timer = this.after(ms, () => {
+        signal?.removeEventListener('abort', onAbort);
+        resolve();
+      });
+      signal?.addEventListener('abort', onAbort, { once: true });
+    });
+  }
+
+  breathe(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  /** Timers that are set: they must not pile up. */
+  get pendingTimers(): number {
+    return this.#timers.size;
+  }
+
+  hang(): void {
+    this.#held ??= [];
+  }
+
+  /** Fires what fell due meanwhile. */
+  resume(): void {
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    for (const fire of held) fire();
+  }
+
+  die(): void {
+    this.#dead = true;
+    for (const timer of this.#timers) timer.cancel();
+    this.#timers.clear();
+    this.#held = undefined;
+  }
+}

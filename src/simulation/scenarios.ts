@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kinds of worlds there are. What happens in one follows from its seed; a scenario says how much of what.
+
+/** How a world is made. */
+export interface ScenarioShape {
+  readonly name: string;
+  readonly description: string;
+  /** About how many pods users want; they add and take away to stay near it. */
+  readonly pods: number;
+  /** How far apart changes by users are, on average, while they are active. */
+  readonly changeEveryMs: number;
+  /** How far apart faults begin, on average; undefined for none. */
+  readonly faultEveryMs?: number;
+  /** Work and rest in turn: while there is rest, nothing is changed and nothing fails. */
+  readonly activeMs: number;
+  readonly restMs: number;
+  /** How likely the autoscaler has two replicas. */
+  readonly twoReplicas: number;
+  /** Only happenings whose names begin so; all unless told. */
+  readonly happenings?: readonly string[];
+  /** Only faults whose names begin so; all unless told. */
+  readonly faults?: readonly string[];
+}
+
+const minute = 60_000;
+const usual = { pods: 330, activeMs: 80 * minute, restMs: 40 * minute, twoReplicas: 0.25 } as const;
+
+export const scenarios: readonly ScenarioShape[] = [
+  {
+    ...usual,
+    name: 'faults',
+    description: 'everything at once: users at work, and something broken most of the time',
+    changeEveryMs: 40_000,
+    faultEveryMs: 3 * minute,
+  },
+  { ...usual, name: 'busy', description: 'users at work, nothing broken', changeEveryMs: 30_000 },
+  {
+    ...usual,
+    name: 'calm',
+    description: 'few changes, nothing broken: what a cluster costs when all is well',
+    changeEveryMs: 3 * minute,
+    twoReplicas: 0,
+  },
+  {
+    ...usual,
+    name: 'crashes',
+    description: 'the autoscaler dies, hangs and loses its lease all the time',
+    changeEveryMs: 40_000,
+    faultEveryMs: 90_000,
+    faults: ['process/'],
+    twoReplicas: 0.5,
+  },
+  {
+    ...usual,
+    name: 'storm',
+    description: 'an API server that is slow, refuses, forgets and loses answers',
+    changeEveryMs: 40_000,
+    faultEveryMs: 90_000,
+    faults: ['api/'],
+  },
+  {
+    ...usual,
+    name: 'bad-cloud',
+    description: 'clouds without capacity, with lost answers, and machines that do not join or die',
+    changeEveryMs: 40_000,
+    faultEveryMs: 90_000,
+    faults: ['cloud/', 'node/'],
+  },
+];

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// One world: an embedded cluster, clouds, the replicas of the autoscaler, users and faults, all on one virtual clock and
+// all from one seed. It runs its plan and judges what it sees.
+import { allCrds } from '../api/crd.ts';
+import { nodePoolKind } from '../api/node-pool.ts';
+import { VirtualClock } from '../base/clock.ts';
+import { SeededRandom } from '../base/random.ts';
+import { EmbeddedCluster, systemNode } from '../embedded/cluster.ts';
+import type { StoreEvent } from '../embedded/store.ts';
+import { KubeClient } from '../kube/client.ts';
+import { kinds } from '../kube/kinds.ts';
+import { type Logger, silentLogger } from '../runtime/logging.ts';
+import { kwokCloud } from './clouds/kwok-cloud.ts';
+import { scriptedCloud } from './cloud/scripted-cloud.ts';
+import { collections } from './collections.ts';
+import type { Fault, Happening, SimulatedCloud } from './contract.ts';
+import { CoverageCounts } from './coverage.ts';
+import { chance, weighted } from './draw.ts';
+import { StoreFacts } from './facts.ts';
+import { apiFaults } from './faults/api-faults.ts';
+import { nodeFaults } from './faults/node-faults.ts';
+import { processFaults } from './faults/process-faults.ts';
+import { Weather } from './faults/weather.ts';
+import type { Hands } from './happenings/hands.ts';
+import { poolsOf } from './happenings/pools.ts';
+import { userHappenings } from './happenings/users.ts';
+import { daemonSetOf, deploymentOf, priorities } from './happenings/workload-objects.ts';
+import { workloadHappenings } from './happenings/workloads.ts';
+import { Judge } from './judge.ts';
+import type { Moment, Plan } from './plan.ts';
+import { Authors } from './process/authors.ts';
+import { Fleet } from './process/fleet.ts';
+import { PathCounter } from './process/path-counter.ts';
+import type { ScenarioShape } from './scenarios.ts';
+import { stream } from './streams.ts';
+import { Tally } from './tally.ts';
+import { RunTrace } from './trace.ts';
+
+const minute = 60_000;
+
+export class World {
+  readonly clock = new VirtualClock();
+  readonly coverage = new CoverageCounts();
+  readonly trace = new RunTrace();
+  readonly facts: StoreFacts;
+  readonly judge: Judge;
+  readonly tally: Tally;
+  readonly #shape: ScenarioShape;
+  readonly #seed: number;
+  readonly #start: number;
+  readonly #cluster: EmbeddedCluster;
+  readonly #clouds: readonly SimulatedCloud[];
+  readonly #fleet: Fleet;
+  readonly #paths: PathCounter;
+  readonly #happenings: readonly Happening[];
+  readonly #faults: readonly Fault[];
+  readonly #endFault = new Set<() => void>();
+
+  private constructor(shape: ScenarioShape, seed: number, parts: Foundations) {
+    const { clock, cluster, clouds, authors } = parts;
+    this.clock = clock;
+    this.coverage = parts.coverage;
+    this.#shape = shape;
+    this.#seed = seed;
+    this.#start = clock.now();
+    this.#cluster = cluster;
+    this.#clouds = clouds;
+    const { store } = cluster.server;
+    this.facts = new StoreFacts(clock, [store], clouds);
+    const weather = new Weather(stream(seed, 'weather'));
+    this.#paths = new PathCounter(this.coverage);
+    this.#fleet = new Fleet(
+      {
+        world: clock,
+        random: stream(seed, 'program'),
+        weather,
+        authors,
+        log: this.#paths.logger,
+        karpenter: cluster.transport(),
+        clouds,
+        replicas: chance(stream(seed, 'replicas'), shape.twoReplicas) ? 2 : 1,
+        onStart: (name) => this.trace.add(clock.now(), `${name} starts`),
+        onEnd: (name, why) => this.trace.add(clock.now(), `${name} ends: ${why}`),
+      },
+      (process) => this.#paths.collect(process.metrics),
+    );
+    this.judge = new Judge({ facts: this.facts, coverage: this.coverage, fleet: this.#fleet });
+    this.tally = new Tally(this.facts);
+    const hands = this.#handsOf(authors);
+    this.#happenings = pickNamed(
+      [...workloadHappenings(hands), ...userHappenings(hands), ...clouds.flatMap(({ happenings }) => happenings)],
+      shape.happenings,
+    );
+    const parted = { clock, coverage: this.coverage, facts: this.facts };
+    this.#faults = pickNamed(
+      [
+        ...apiFaults({ ...parted, weather, fleet: this.#fleet, store }),
+        ...processFaults({ ...parted, fleet: this.#fleet }),
+        ...nodeFaults({ ...parted, workload: hands.workload }),
+        ...clouds.flatMap(({ faults }) => faults),
+      ],
+      shape.faults,
+    );
+    store.listen((collection, event) => this.#changed(collection.name, event, authors));
+  }
+
+  /** Builds it: the cluster is furnished, pools and first workloads exist, the autoscaler starts. */
+  static async build(shape: ScenarioShape, seed: number): Promise<World> {
+    const clock = new VirtualClock();
+    const coverage = new CoverageCounts();
+    const authors = new Authors();
+    const crds = allCrds();
+    let clouds: SimulatedCloud[] = [];
+    const cluster = await EmbeddedCluster.start({
+      clock,
+      random: stream(seed, 'cluster'),
+      // Nobody falls silent by accident here: what a kubelet would say again and again costs nothing.
+      heartbeatMs: 0,
+      podStartMs: 2000,
+      log: panics(coverage),
+      crds: [],
+      baseNodes: [systemNode('system-1', 'test-zone-a'), systemNode('system-2', 'test-zone-b')],
+    });
+    const clientOf = (by: string): KubeClient =>
+      new KubeClient({ transport: authors.transport(by, cluster.transport()), clock, fieldManager: by });
+    const parts = (name: string) => ({
+      clock,
+      random: stream(seed, `cloud/${name}`),
+      karpenter: clientOf(`cloud-${name}`),
+      workload: clientOf(`cloud-${name}`),
+      coverage,
+    });
+    clouds = [scriptedCloud(parts('scripted')), kwokCloud({ ...parts('kwok'), store: cluster.server.store })];
+    const ours = new Set(crds.map(({ metadata }) => metadata.name));
+    const all = [...crds, ...clouds.map(({ crd }) => crd).filter(({ metadata }) => !ours.has(metadata.name))];
+    for (const crd of all) await clientOf('user').resource(kinds.CustomResourceDefinition).create(crd as never);
+    for (const cloud of clouds) await cloud.furnish();
+    const world = new World(shape, seed, { clock, coverage, cluster, clouds, authors });
+    await world.#furnish();
+    world.#fleet.start();
+    return world;
+  }
+
+  /** Runs a plan to its end, or to its first violation. */
+  async run(plan: Plan): Promise<void> {
+    for (const moment of plan.moments) {
+      await this.#until(moment.atMs);
+      if (this.judge.violations.length > 0) break;
+      await this.#happens(moment);
+    }
+    if (this.judge.violations.length === 0) await this.#until(plan.endMs);
+  }
+
+  async close(): Promise<void> {
+    for (const end of [...this.#endFault]) end();
+    this.#fleet.close();
+    this.#paths.finish();
+    for (const cloud of this.#clouds) cloud.close();
+    await this.#cluster.close();
+  }
+
+  /** Lets time pass, minute by minute. */
+  async #until(atMs: number): Promise<void> {
+    const target = this.#start + atMs;
+    while (this.clock.now() < target && this.judge.violations.length === 0) {
+      const sinceStart = this.clock.now() - this.#start;
+      const nextMinute = this.#start + (Math.floor(sinceStart / minute) + 1) * minute;
+      const to = Math.min(nextMinute, target);
+      await this.clock.step(to - this.clock.now());
+      if (to === nextMinute) {
+        this.judge.minute();
+        this.tally.minute();
+      }
+    }
+  }
+
+  async #happens({ what, seed, lastsMs }: Moment): Promise<void> {
+    const random = new SeededRandom(seed);
+    if (what === 'quiet') {
+      this.judge.quiet();
+      this.tally.quiet();
+    } else if (what === 'happening') await this.#happening(random);
+    else await this.#fault(random, lastsMs);
+  }
+
+  async #happening(random: SeededRandom): Promise<void> {
+    const { name, happen } = weighted(random, this.#happenings);
+    this.trace.add(this.clock.now(), `happening ${name}`);
+    if (!(await happen(random))) return;
+    this.coverage.count('happening', name);
+    this.tally.changes++;
+  }
+
+  async #fault(random: SeededRandom, lastsMs: number): Promise<void> {
+    const fault = weighted(random, this.#faults);
+    this.trace.add(this.clock.now(), `fault ${fault.name} for ${Math.round(lastsMs / 1000)} s`);
+    this.facts.faultBegan();
+    const stop = await fault.inject(random);
+    const end = (): void => {
+      if (!this.#endFault.delete(end)) return;
+      stop();
+      this.facts.faultEnded();
+      this.trace.add(this.clock.now(), `fault ${fault.name} ends`);
+    };
+    this.#endFault.add(end);
+    this.clock.after(lastsMs, end);
+  }
+
+  #changed(collection: string, event: StoreEvent, { current }: Authors): void {
+    const { metadata } = event.object;
+    const at = this.clock.now();
+    const { by, request } = current;
+    if (collection !== collections.events && collection !== collections.leases) {
+      const name = metadata.namespace ? `${metadata.namespace}/${metadata.name}` : metadata.name;
+      this.trace.add(at, `${by} ${event.type} ${collection} ${name} ${event.revision}`);
+    }
+    const asked = request === undefined ? '' : `${request.method} ${request.path}`;
+    this.tally.changed(collection, event);
+    this.judge.changed({ at, collection, event, by, request: asked });
+  }
+
+  #handsOf(authors: Authors): Hands {
+    const { clock, facts } = this;
+    const transport = authors.transport('user', this.#cluster.transport());
+    const client = new KubeClient({ transport, clock, fieldManager: 'kubectl' });
+    let count = 0;
+    return { karpenter: client, workload: client, facts, clock, shape: this.#shape, next: () => ++count };
+  }
+
+  async #furnish(): Promise<void> {
+    const random = stream(this.#seed, 'furniture');
+    const client = this.#cluster.client();
+    for (const [i, name] of priorities.entries()) {
+      const priorityClass = { apiVersion: 'scheduling.k8s.io/v1', kind: 'PriorityClass', metadata: { name } };
+      await client.resource(kinds.PriorityClass).create({ ...priorityClass, value: (i + 1) * 1000 });
+    }
+    for (const pool of poolsOf(random, this.#clouds)) await client.resource(nodePoolKind).create(pool);
+    await client.resource(kinds.DaemonSet).create(daemonSetOf(random, 'agent'));
+    for (let i = 0, pods = 0; pods < this.#shape.pods; i++) {
+      const deployment = deploymentOf(random, `first-${i}`);
+      pods += deployment.spec?.replicas ?? 0;
+      await client.resource(kinds.Deployment).create(deployment);
+    }
+  }
+}
+
+interface Foundations {
+  readonly clock: VirtualClock;
+  readonly coverage: CoverageCounts;
+  readonly cluster: EmbeddedCluster;
+  readonly clouds: readonly SimulatedCloud[];
+  readonly authors: Authors;
+}
+
+/** Hears of requests that the API server could not handle: those are defects of the stage, not of the play. */
+function panics(coverage: CoverageCounts): Logger {
+  const heard: Logger = {
+    ...silentLogger,
+    error: (message, fields) => {
+      if (message !== 'request failed') return;
+      coverage.count('path', 'stage/panic');
+      console.error(message, fields);
+    },
+    with: () => heard,
+  };
+  return heard;
+}
+
+function pickNamed<T extends { readonly name: string }>(all: readonly T[], prefixes: readonly string[] | undefined): T[] {
+  return all.filter(({ name }) => prefixes?.some((prefix) => name.startsWith(prefix)) ?? true);
+}

@@ -113,6 +113,36 @@ describe('choices', () => {
     expect(prices(5)).toBeCloseTo(0.6);
   });
 
+  test.each([
+    ['machines of the size that costs least are bought, not the largest that can be filled', 0.1],
+    ['and a zone that is dearer than others is filled like them where pods have to go there', 0.2],
+  ])('%s', (_, dear) => {
+    const zones = ['a', 'b', 'c'];
+    const offers = (price: number) =>
+      zones.map((zone) => offering(zone, 'on-demand', price * (zone === 'c' ? dear : 0.1)));
+    const machines = [
+      instanceType('small', { cpu: '4', memory: '8Gi', pods: '110' }, offers(1)),
+      instanceType('large', { cpu: '64', memory: '256Gi', pods: '250' }, offers(30)),
+    ];
+    const spec: Partial<PodSpec> = {
+      topologySpreadConstraints: [
+        {
+          maxSkew: 1,
+          topologyKey: 'topology.kubernetes.io/zone',
+          whenUnsatisfiable: 'DoNotSchedule',
+          labelSelector: { matchLabels: { app: 'web' } },
+        },
+      ],
+    };
+    const sizes = ['500m', '1', '1500m'];
+    const pods = Array.from({ length: 600 }, (__, i) =>
+      pod(`web-${i}`, { labels: { app: 'web' }, requests: { cpu: sizes[i % 3]!, memory: '1Gi' }, spec }),
+    );
+    const result = place({ nodePools: [nodePool('default')], instanceTypes: { default: machines }, pods });
+    // 200 processors in each zone, four to a machine.
+    expect(result.stats.totalPrice).toBeLessThan(50 * (0.1 + 0.1 + dear) * 1.05);
+  });
+
   test('pods that only a dear machine suits share one, and leave the cheap ones to others', () => {
     const types = [
       instanceType('dear', { cpu: '16', memory: '64Gi', pods: '20' }, [offering('a', 'on-demand', 1)]),

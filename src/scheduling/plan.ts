@@ -3,9 +3,10 @@
 // does. Where that bought badly, a second one packs with an eye on the price. Small problems are packed in more ways, as far
 // as the work that takes stays small. More pods win, then the lower price.
 import { SeededRandom } from '../base/random.ts';
-import type { Catalog, View } from './catalog.ts';
+import { allTypes, type Catalog, type View } from './catalog.ts';
 import type { Ties } from './domains.ts';
 import { Finalizer } from './finalize.ts';
+import type { NewNode } from './in-flight.ts';
 import { type Joins, type Packed, Packer } from './pack.ts';
 import type { SolveOptions } from './problem.ts';
 import { Thrift, ThriftMemo } from './thrift.ts';
@@ -34,6 +35,10 @@ const thrifty: Way = { tolerance: 1.1 };
 const alwaysBoth = 400;
 /** Sharing nodes should save at least this much against a node for each pod, or the thrifty way is tried. */
 const extravagant = 0.9;
+/** Nodes should cost at most this much more than their pods would on machines of the best size, or it is tried as well. */
+const oversized = 1.1;
+/** How many nodes are looked at to find out. */
+const maxSample = 64;
 /** How much work may go into further ways, in pods times machines they choose from. */
 const maxWork = 40_000;
 /** How often the queue of a way is changed at most. */
@@ -51,7 +56,8 @@ export function makePlan(world: World, options: SolveOptions): Plan {
   if (first.packed.timedOut || first.packed.nodes.length === 0) return first;
   const pods = world.batch.pods.length;
   const small = pods <= alwaysBoth;
-  if (pods > 1 && (small || isExtravagant(world, search.packer, first))) search.attempt(thrifty, true);
+  if (pods > 1 && (small || isExtravagant(world, search.packer, first) || isOversized(world, first)))
+    search.attempt(thrifty, true);
   if (pods > 1 && small) search.explore();
   return search.finish();
 }
@@ -289,6 +295,39 @@ function isExtravagant(world: World, packer: Packer, { packed, finalizer }: Plan
     }
   }
   return shared > extravagant * separate;
+}
+
+/** Whether what is on nodes would cost less on machines of another size: large ones may be dearer for what they hold. */
+function isOversized(world: World, { packed, finalizer }: Plan): boolean {
+  const shared = packed.nodes.filter(({ pods }) => pods.length > 1);
+  const step = Math.max(1, Math.floor(shared.length / maxSample));
+  let paid = 0;
+  let needed = 0;
+  for (let i = 0; i < shared.length; i += step) {
+    const { price } = finalizer.factsOf(shared[i]!).claim;
+    paid += price;
+    needed += Math.min(price, bestSizePrice(world, shared[i]!));
+  }
+  return paid > oversized * needed;
+}
+
+/** What the pods of a node would cost on as many machines of one size as they need, where that is cheapest. */
+function bestSizePrice({ batch, requests }: World, { template: { catalog }, group, total, pods }: NewNode): number {
+  const largest = new Float64Array(total.length);
+  for (const pod of pods) {
+    const request = requests[batch.shapeOf[pod]!]!;
+    for (let r = 0; r < largest.length; r++) largest[r] = Math.max(largest[r]!, request[r]!);
+  }
+  const { rows, prices } = catalog.byPrice(catalog.view(group.set, allTypes));
+  let best = Number.POSITIVE_INFINITY;
+  for (let i = 0; i < rows.length; i++) {
+    if (prices[i]! >= best || !catalog.fitsRow(rows[i]!, largest)) continue;
+    let machines = 1;
+    for (let r = 0, at = rows[i]! * total.length; r < total.length; r++, at++)
+      if (total[r]! > 0) machines = Math.max(machines, total[r]! / catalog.free[at]!);
+    best = Math.min(best, machines * prices[i]!);
+  }
+  return best;
 }
 
 function cheapest(market: View | undefined, catalog: Catalog, request: Float64Array): number {

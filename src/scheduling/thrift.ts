@@ -33,6 +33,8 @@ interface Market {
   sorted: readonly Waiting[] | undefined;
   /** What a unit of each resource is worth. Worked out when first asked for. */
   worth: Float64Array | undefined;
+  /** By row: the most that was paid for one. */
+  readonly bought: Map<number, number>;
   /** What is planned to be bought, by place among its shapes. Worked out when first asked for. */
   purchases: readonly Planned[] | undefined;
   /** What the node that was opened last is meant to hold besides. */
@@ -83,6 +85,7 @@ export class Thrift {
         demand: none,
         left: none.slice(),
         waiting: new Map(),
+        bought: new Map(),
         sorted: undefined,
         worth: undefined,
         purchases: undefined,
@@ -143,8 +146,9 @@ export class Thrift {
 
   /** The mask for nodes that are meant to become a row at this price. */
   #meantFor(market: Market, row: number, price: number): number {
-    const { catalog } = market;
+    const { catalog, bought } = market;
     const worth = this.#worth(market);
+    bought.set(row, Math.max(price, bought.get(row) ?? 0));
     return catalog.priceMask(`${market.id}:${row}:${price}`, row, () => {
       const most = this.#tolerance * Math.max(1, price / rowWorth(catalog, row, worth));
       return Float64Array.from(catalog.typeOf, (_, other) =>
@@ -258,7 +262,8 @@ export class Thrift {
     const row = catalog.rowOf(mask);
     const known = this.#markets.get(market);
     if (row === noRow || !known || known.catalog !== catalog) return true;
-    return price <= this.#tolerance * rowWorth(catalog, row, this.#worth(known));
+    // What its own pods had to pay where they had to go is no reason to stay away: they would have to pay it again.
+    return price <= Math.max(known.bought.get(row) ?? 0, this.#tolerance * rowWorth(catalog, row, this.#worth(known)));
   }
 }
 

@@ -56,10 +56,14 @@ export interface Batch {
   readonly order: Int32Array;
   /** Pods that cannot be used at all, with the reason. */
   readonly rejected: readonly { readonly key: string; readonly reason: string; readonly detail: string }[];
+  /** Pods left to a later pass, because all of them at once are too much for one. */
+  readonly postponed: readonly string[];
   readonly volumes: VolumeIndex;
   readonly attachments: ReadonlyMap<Pod, readonly Attachment[]>;
 }
 
+/** How many questions "does this selector mean pods with these labels?" a pass asks at most: about a second's work. */
+const maxQuestions = 1_000_000;
 const noAlternatives: VolumeAlternatives = [];
 const none: readonly Container[] = [];
 /** How many misses in a row end the comparing of neighbours at most. */
@@ -72,7 +76,50 @@ export function podKey(pod: Pod): string {
 
 /** Sorts the pods of a problem. `leaving`: names of nodes that go away, with whether they are mere candidates. */
 export function readPods(problem: Problem, leaving: ReadonlyMap<string, 'deleted' | 'candidate'>): Batch {
-  return new Reader(problem, leaving).read();
+  const batch = new Reader(problem, leaving).read();
+  const kept = manageable(batch);
+  if (kept === batch.pods.length) return batch;
+  const late = batch.order.subarray(kept);
+  const left = new Set(Array.from(late, (i) => batch.pods[i]!));
+  const pods = problem.pods.filter((pod) => !left.has(pod));
+  const part = new Reader({ ...problem, pods }, leaving).read();
+  return { ...part, postponed: Array.from(late, (i) => batch.keys[i]!) };
+}
+
+/**
+ * How many pods of the queue one pass can deal with. Selectors that name no single value have to be asked about every
+ * label class: where each pod brings its own, ten thousand pods make a hundred million questions.
+ */
+function manageable({ order, constraintsOf, labelsOf, constraints, labels, bound }: Batch): number {
+  if (constraints.length * labels.length <= maxQuestions) return order.length;
+  const general = constraints.map(({ value, problem }) => (problem === undefined ? generalSelectors(value) : 0));
+  const boundConstraints = new Set(bound.map((pod) => pod.constraints).filter((i) => i >= 0));
+  const labelClasses = new Set(bound.map((pod) => pod.labels));
+  const mine = { constraints: new Set<number>(), labels: new Set<number>(), selectors: 0 };
+  let repelling = 0;
+  for (const i of boundConstraints) repelling += general[i]!;
+  for (let kept = 0; kept < order.length; kept++) {
+    const pod = order[kept]!;
+    labelClasses.add(labelsOf[pod]!);
+    mine.labels.add(labelsOf[pod]!);
+    if (!mine.constraints.has(constraintsOf[pod]!)) mine.selectors += general[constraintsOf[pod]!]!;
+    mine.constraints.add(constraintsOf[pod]!);
+    const questions = mine.selectors * labelClasses.size + repelling * mine.labels.size;
+    if (questions > maxQuestions) return Math.max(1, kept);
+  }
+  return order.length;
+}
+
+/** How many selectors of these constraints name no single value of a label. */
+function generalSelectors(value: Constraints): number {
+  let count = 0;
+  for (const { selector } of selectorsOf(value)) {
+    const exact =
+      Object.keys(selector?.matchLabels ?? {}).length > 0 ||
+      selector?.matchExpressions?.some(({ operator, values }) => operator === 'In' && values?.length === 1);
+    if (!exact) count++;
+  }
+  return count;
 }
 
 class Reader {
@@ -157,6 +204,7 @@ class Reader {
       bound,
       order: queueOrder(pods, keys, shapes, this.#shapes),
       rejected: this.#rejected,
+      postponed: [],
       volumes: this.#volumes,
       attachments: this.#attachments,
     };

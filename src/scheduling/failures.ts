@@ -10,6 +10,13 @@ import type { World } from './world.ts';
 /** How many different failures are looked into: a pass with more has a common cause, and `explain` tells the rest. */
 const maxLookedInto = 500;
 
+/** What is said of a pod whose turn did not come. */
+export const beyondDeadline: Omit<PodError, 'pod'> = {
+  reason: 'not reached before the deadline',
+  detail: 'the pass ended first; the next one goes on',
+  deferred: true,
+};
+
 export class Failures {
   readonly #world: World;
   readonly #limits: Limits;
@@ -22,12 +29,7 @@ export class Failures {
 
   /** Reason and detail for a pod that was not placed. */
   of(pod: number, why: Failure): Omit<PodError, 'pod'> {
-    if (why === 'deadline')
-      return {
-        reason: 'not reached before the deadline',
-        detail: 'the pass ended first; the next one goes on',
-        deferred: true,
-      };
+    if (why === 'deadline') return beyondDeadline;
     if (why === 'reserved')
       return {
         reason: 'waits for reserved capacity',

@@ -609,6 +609,48 @@ describe('bad input', () => {
     expect(result.errors).toHaveLength(2000);
     expect(result.errors[0]).toMatchObject({ deferred: true });
   });
+  test('ten thousand pods that repel each other, and a thousand topology groups, are no trouble', () => {
+    const repelling = times(10_000, 'p', {
+      labels: { app: 'p' },
+      requests: { cpu: '100m' },
+      spec: anti('p', hostname),
+    });
+    const problem: Problem = { nodePools: [nodePool('default')], instanceTypes: { default: [small] }, pods: repelling };
+    expect(solve(problem).newNodeClaims).toHaveLength(10_000);
+    const groups = Array.from({ length: 10_000 }, (_, i) => {
+      const name = `g${i % 1000}`;
+      const constraints = [zone, hostname].flatMap((key) => spread(name, key).topologySpreadConstraints!);
+      return pod(`p-${i}`, {
+        labels: { app: name },
+        requests: { cpu: '10m' },
+        spec: { topologySpreadConstraints: constraints },
+      });
+    });
+    expect(solve({ ...problem, instanceTypes: { default: [large] }, pods: groups }).stats.scheduled).toBe(10_000);
+  });
+  test('where every pod brings a selector of its own, a pass takes as many as it can and leaves the rest to the next', () => {
+    const own = Array.from({ length: 1500 }, (_, i) =>
+      pod(`p-${i}`, {
+        labels: { app: `p${i}` },
+        spec: {
+          affinity: {
+            podAntiAffinity: {
+              requiredDuringSchedulingIgnoredDuringExecution: [
+                {
+                  topologyKey: hostname,
+                  labelSelector: { matchExpressions: [{ key: 'app', operator: 'NotIn', values: [`p${i}`] }] },
+                },
+              ],
+            },
+          },
+        },
+      }),
+    );
+    const problem: Problem = { nodePools: [nodePool('default')], instanceTypes: { default: [small] }, pods: own };
+    const result = solve(problem);
+    expect(result.stats).toMatchObject({ pods: 1500, scheduled: 1000, timedOut: true });
+    expect(result.errors.filter(({ deferred }) => deferred)).toHaveLength(500);
+  });
   test('time is read from the clock that is handed in', () => {
     let now = 0;
     const pods = times(500, 'p', { labels: { app: 'p' }, spec: anti('p', hostname) });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The scheduler's front door.
 import { compareStrings } from '../base/order.ts';
-import { Failures } from './failures.ts';
+import { beyondDeadline, Failures } from './failures.ts';
 import type { Packed } from './pack.ts';
 import { makePlan, type Plan } from './plan.ts';
 import type { ExistingNodeResult, Placement, PodError, Problem, SolveOptions, SolveResult } from './problem.ts';
@@ -19,7 +19,7 @@ export function solve(problem: Problem, options: SolveOptions = {}): SolveResult
 
 function render(world: World, { packed, finalizer }: Plan, options: SolveOptions, start: number): SolveResult {
   const newNodeClaims = packed.nodes.map((node) => finalizer.claimOf(node));
-  const { keys, rejected, pods } = world.batch;
+  const { keys, rejected, postponed, pods } = world.batch;
   const placements: Placement[] = packed.steps.map(({ pod, target, node, settled }) => {
     const where = target ? { node: target.node.name } : { newNodeClaim: node!.index };
     if (settled.length === 0) return { pod: keys[pod]!, target: where };
@@ -30,6 +30,7 @@ function render(world: World, { packed, finalizer }: Plan, options: SolveOptions
     };
   });
   const errors: PodError[] = rejected.map(({ key, reason, detail }) => ({ pod: key, reason, detail }));
+  for (const key of postponed) errors.push({ pod: key, ...beyondDeadline });
   const failures = new Failures(world, packed.limits);
   for (const { pod, why } of packed.failed) errors.push({ pod: keys[pod]!, ...failures.of(pod, why) });
   let totalPrice = 0;
@@ -42,13 +43,13 @@ function render(world: World, { packed, finalizer }: Plan, options: SolveOptions
     objectErrors: world.errors,
     stats: {
       durationMs: options.clock ? options.clock() - start : 0,
-      pods: pods.length + rejected.length,
+      pods: pods.length + rejected.length + postponed.length,
       scheduled: packed.steps.length,
       newNodeClaims: newNodeClaims.length,
       totalPrice,
       podClasses: world.classes.count,
       podShapes: world.requests.length,
-      timedOut: packed.timedOut,
+      timedOut: packed.timedOut || postponed.length > 0,
     },
   };
 }

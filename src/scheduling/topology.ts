@@ -240,8 +240,9 @@ function matcherText({ namespaces, selector }: Matcher, selectsNothing: boolean)
 export class Groups {
   readonly all: Group[] = [];
   readonly #ids = new Map<string, Group>();
-  readonly #byLabel = new Map<string, Map<string, Group[]>>();
-  readonly #unindexed: Group[] = [];
+  /** Of owners, and of those that are counted: nobody asks for both. */
+  readonly #repelling = new SelectorIndex();
+  readonly #counting = new SelectorIndex();
 
   /** The group of these pods; `universe` is asked only when it is new. */
   of(
@@ -271,13 +272,29 @@ export class Groups {
       };
       this.all.push(group);
       this.#ids.set(signature, group);
-      this.#index(group);
+      (counted === 'owners' ? this.#repelling : this.#counting).add(group);
     }
     return group;
   }
 
+  /** The groups of owners that keep pods with these labels away, by id. */
+  repelling(pod: LabelClass): Group[] {
+    return this.#repelling.selecting(pod);
+  }
+
+  /** The groups that count pods with these labels, by id. */
+  counting(pod: LabelClass): Group[] {
+    return this.#counting.selecting(pod);
+  }
+}
+
+/** Groups by what they select. */
+class SelectorIndex {
+  readonly #byLabel = new Map<string, Map<string, Group[]>>();
+  readonly #unindexed: Group[] = [];
+
   // A selector that wants one value of one label is found through that label; most do.
-  #index(group: Group): void {
+  add(group: Group): void {
     for (const { selector } of group.matchers) {
       const exact = selector.requirements.find(({ operator, values }) => operator === 'In' && values.length === 1);
       if (!exact) continue;
@@ -294,7 +311,6 @@ export class Groups {
     this.#unindexed.push(group);
   }
 
-  /** The groups that select pods with these labels, by id. */
   selecting(pod: LabelClass): Group[] {
     const found: Group[] = this.#unindexed.filter((group) => selects(group.matchers, pod));
     for (const key in pod.labels) {

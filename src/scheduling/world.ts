@@ -152,7 +152,7 @@ class Compiler {
       preferNoScheduleExists,
       keyOf: (name) => this.#keyByName.get(name),
       universe: (key, filter) => this.#universe(key, filter),
-      repelling: (labelClass) => (repelling[labelClass] ??= this.#repelling(labelClass)),
+      repelling: (labelClass) => (repelling[labelClass] ??= this.#groups.repelling(this.#batch.labels[labelClass]!)),
     });
     // Owners first: they are rules for everybody they select.
     for (const { constraints, labelClass } of pairs) classes.ownerGroups(constraints, labelClass);
@@ -161,7 +161,7 @@ class Compiler {
       .map((bound) => ({ bound, groups: this.#ownersOf(classes, bound) }));
     const made = pairs.map(({ constraints, labelClass }) => classes.make(constraints, labelClass));
     const counted = this.#batch.labels.map((labelClass): Counted => {
-      const groups = this.#groups.selecting(labelClass).filter(({ kind }) => kind !== 'owners');
+      const groups = this.#groups.counting(labelClass);
       return { zoned: groups.filter(({ key }) => key), hosted: groups.filter(({ key }) => !key) };
     });
     this.#countBound(counted, owners, targets);
@@ -256,10 +256,6 @@ class Compiler {
       this.#labelRequirements.set(node, found);
     }
     return found;
-  }
-
-  #repelling(labelClass: number): Group[] {
-    return this.#groups.selecting(this.#batch.labels[labelClass]!).filter(({ kind }) => kind === 'owners');
   }
 
   #ownersOf(classes: PodClasses, bound: Batch['bound'][number]): Group[] {

@@ -11,7 +11,7 @@ export function problemsOf(object: Readonly<Record<string, unknown>>): string[] 
   const served = crd.spec.versions.find(({ name }) => name === version);
   if (!served) return [`${group}/${version} is not served; ${crd.spec.versions.map(({ name }) => name).join(', ')} is`];
   const schema = new StructuralSchema(served.schema.openAPIV3Schema as JsonSchema);
-  const { value, unknown } = schema.prune(object, { reportUnknown: true });
+  const { value, unknown } = schema.prune(object);
   return [
     ...unknown.map((field) => `there is no field ${field}`),
     ...schema.validate(schema.default(value)).map(({ field, detail }) => `${field}: ${detail}`),

@@ -26,6 +26,7 @@ describe('the CRDs', () => {
       'capacitybuffers.autoscaling.x-k8s.io',
       'kwoknodeclasses.karpenter.kwok.sh',
       'clusterapinodeclasses.karpenter.cluster.x-k8s.io',
+      'linodenodeclasses.karpenter.k8s.linode',
     ]);
   });
 

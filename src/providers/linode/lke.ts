@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: Apache-2.0
+// LKE mode: one node pool for each NodeClaim, of one node, found again by the NodeClaim's UID in its tags. So labels,
+// taints, firewall and version are each NodeClaim's own, and no count is ever raised.
+import { labels as wellKnown } from '../../api/labels.ts';
+import type { LinodeNodeClass } from '../../api/linode-node-class.ts';
+import type { NodeClaim } from '../../api/node-claim.ts';
+import type { Taint } from '../../api/shared-schemas.ts';
+import { unregisteredTaint } from '../../api/taints.ts';
+import type { Clock } from '../../base/clock.ts';
+import { messageOf } from '../../base/errors.ts';
+import { CreateError, InsufficientCapacityError, NodeClaimNotFoundError } from '../../cloud/errors.ts';
+import type { Logger } from '../../runtime/logging.ts';
+import type { Account, Place } from './account.ts';
+import { isGone, isTemporary, isUncertain, LinodeApiError, shortageOf } from './api-errors.ts';
+import type { LinodeInstance, LkePool, LkeTaint } from './api-types.ts';
+import type { LinodeClient } from './client.ts';
+import { driftReasons } from './drift-reasons.ts';
+import { changedTags, type Launch, type Machine, type Machines, type TagChange } from './machines.ts';
+import {
+  bareUid,
+  fullUid,
+  holdIdOf,
+  linodeGroup,
+  linodeIdOf,
+  ownedTag,
+  poolIdOfHold,
+  providerIdOf,
+  tagKeys,
+  tagOf,
+  tagValue,
+} from './names.ts';
+import { nodeClassHash } from './node-class.ts';
+import { machineOf, type OwnPool, Pools, type PoolView } from './pools.ts';
+import type { LinodeConfiguration } from './settings.ts';
+import { KeyedLock } from './shared-call.ts';
+import type { UnavailablePlans } from './unavailable.ts';
+
+export interface LkeMachinesOptions {
+  readonly client: LinodeClient;
+  readonly account: Account;
+  readonly unavailable: UnavailablePlans;
+  readonly configuration: Pick<LinodeConfiguration, 'clusterName' | 'createDeadlineMs' | 'retryDelayMs'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** How long after a request that was never answered its pool may still turn up. */
+const uncertainMs = 20_000;
+/** How old an answer may be for those who only look. */
+const lookMs = 5000;
+const hashTag = `${linodeGroup}/hash`;
+
+type Lke = NonNullable<Place['lke']>;
+
+export class LkeMachines implements Machines {
+  readonly #options: LkeMachinesOptions;
+  readonly #pools: Pools;
+  readonly #lock = new KeyedLock();
+  /** When a pool was last asked for without an answer, by UID. */
+  readonly #uncertain = new Map<string, number>();
+
+  constructor(options: LkeMachinesOptions) {
+    this.#options = options;
+    const { client, clock, configuration } = options;
+    this.#pools = new Pools({
+      client,
+      clock,
+      clusterId: async () => (await this.#cluster()).id,
+      pollMs: configuration.retryDelayMs,
+    });
+  }
+
+  create(claim: NodeClaim, plan: () => Promise<Launch>, signal: AbortSignal): Promise<Machine> {
+    // One at a time for a NodeClaim: whoever comes second finds what the first has made.
+    return this.#lock.hold(claim.metadata.uid ?? '', () => this.#create(claim, plan, signal));
+  }
+
+  async #create(claim: NodeClaim, plan: () => Promise<Launch>, signal: AbortSignal): Promise<Machine> {
+    const { clock, configuration } = this.#options;
+    signal.throwIfAborted();
+    const before = await this.#existing(claim.metadata.uid ?? '', signal);
+    const pool = before ?? (await this.#launch(claim, await plan(), signal));
+    const deadline = clock.monotonic() + configuration.createDeadlineMs;
+    let found: OwnPool | LkePool | undefined = pool;
+    for (;;) {
+      if (!found) {
+        const message = `node pool ${pool.id} is gone before LKE put a Linode into it`;
+        throw new CreateError(message, { reason: 'NodePoolGone', message });
+      }
+      if (machineOf(found)) return this.#machine(found);
+      if (clock.monotonic() >= deadline) {
+        const message = `LKE has not put a Linode into node pool ${pool.id} yet`;
+        throw new CreateError(message, { reason: 'NodePoolProvisioning', message });
+      }
+      try {
+        found = (await this.#pools.next(signal)).withId(pool.id);
+      } catch (error) {
+        // The pool is there; only looking failed.
+        if (signal.aborted || !isTemporary(error)) throw error;
+        await clock.sleep(configuration.retryDelayMs, signal);
+      }
+    }
+  }
+
+  /**
+   * The pool that was made for a NodeClaim before. After a request that was never answered it is waited for until it can
+   * no longer turn up: only then may another one be asked for.
+   */
+  async #existing(uid: string, signal: AbortSignal): Promise<OwnPool | undefined> {
+    const { clock } = this.#options;
+    let view = await this.#pools.fresh(signal);
+    const asked = this.#uncertain.get(uid);
+    while (asked !== undefined && view.ofClaim(uid).length === 0 && clock.monotonic() - asked < uncertainMs) {
+      view = await this.#pools.next(signal);
+    }
+    this.#uncertain.delete(uid);
+    const [first, ...others] = view.ofClaim(uid).filter(({ deleting }) => !deleting);
+    for (const other of others) await this.#removeSurplus(other, signal);
+    return first;
+  }
+
+  /** Two requests were carried out where one was meant, by processes that could not know of each other. */
+  async #removeSurplus(pool: OwnPool, signal: AbortSignal): Promise<void> {
+    this.#options.log.warn('removing a second node pool of a nodeclaim', { pool: pool.id, uid: pool.claimUid });
+    await this.#removePool(pool.id, signal);
+  }
+
+  /** Asks for a pool, plan by plan until one can be had. */
+  async #launch(claim: NodeClaim, launch: Launch, signal: AbortSignal): Promise<LkePool> {
+    const { client, unavailable, log, clock } = this.#options;
+    const uid = claim.metadata.uid ?? '';
+    const cluster = await this.#cluster();
+    const refused: string[] = [];
+    for (const { name: type } of launch.choices) {
+      signal.throwIfAborted();
+      try {
+        const pool = await client.post<LkePool>(
+          `lke/clusters/${cluster.id}/pools`,
+          this.#request(claim, launch.nodeClass, type, cluster),
+          signal,
+        );
+        this.#pools.made(pool);
+        return pool;
+      } catch (error) {
+        const shortage = shortageOf(error);
+        if (isUncertain(error) || signal.aborted) this.#uncertain.set(uid, clock.monotonic());
+        if (shortage === 'limit') {
+          unavailable.markAll();
+          throw new InsufficientCapacityError(`Linode allows no more: ${messageOf(error)}`, { cause: error });
+        }
+        if (shortage === undefined) throw asCreateError(error);
+        unavailable.mark(type);
+        log.info('a plan is sold out', { 'instance-type': type, error: messageOf(error) });
+        refused.push(type);
+      }
+    }
+    throw new InsufficientCapacityError(`sold out: ${refused.join(', ')}`);
+  }
+
+  #request(claim: NodeClaim, nodeClass: LinodeNodeClass, type: string, { tier }: Lke): object {
+    const { firewallID, lkeK8sVersion, diskEncryption } = nodeClass.spec ?? {};
+    return {
+      count: 1,
+      type,
+      tags: this.#tags(claim, nodeClass),
+      labels: poolLabels(claim),
+      taints: poolTaints(claim),
+      ...(firewallID ? { firewall_id: firewallID } : {}),
+      ...(diskEncryption ? { disk_encryption: diskEncryption } : {}),
+      ...(tier === 'enterprise' && lkeK8sVersion ? { k8s_version: lkeK8sVersion } : {}),
+      ...(tier === 'enterprise' ? { update_strategy: 'on_recycle' } : {}),
+    };
+  }
+
+  #tags(claim: NodeClaim, nodeClass: LinodeNodeClass): string[] {
+    const { clusterName } = this.#options.configuration;
+    const pool = claim.metadata.labels?.[wellKnown.nodePool];
+    const own = [
+      `${tagKeys.uid}=${bareUid(claim.metadata.uid ?? '')}`,
+      tagOf(tagKeys.nodeClaim, claim.metadata.name ?? ''),
+      ...(pool === undefined ? [] : [tagOf(tagKeys.nodePool, pool)]),
+      tagOf(tagKeys.nodeClass, claim.spec.nodeClassRef.name),
+      `${tagKeys.managed}=true`,
+      tagOf(tagKeys.clusterName, clusterName),
+      ownedTag(clusterName),
+      tagOf(hashTag, nodeClassHash(nodeClass)),
+    ];
+    return [...new Set([...own, ...(nodeClass.spec?.tags ?? [])])].sort();
+  }
+
+  async delete(claim: NodeClaim, signal: AbortSignal): Promise<void> {
+    const uid = claim.metadata.uid ?? '';
+    const providerID = claim.status?.providerID ?? '';
+    const view = await this.#pools.fresh(signal);
+    const pools = new Set(view.ofClaim(uid));
+    const named = this.#poolNamed(view, providerID);
+    // A pool of the upstream provider carries no UID; one with another NodeClaim's is not this one's to remove.
+    if (named && named.claimUid === undefined) pools.add(named);
+    for (const pool of pools) await this.#remove(pool, providerID, signal);
+    if (pools.size > 0 && [...pools].some(({ deleting }) => !deleting)) return;
+    if (await this.#exists(providerID, signal)) return;
+    if (pools.size > 0) return;
+    throw new NodeClaimNotFoundError(`the node pool of NodeClaim ${claim.metadata.name} is gone`);
+  }
+
+  /** The whole pool where it has one node, else the node alone: NodeClaims share pools of the upstream provider. */
+  async #remove(pool: OwnPool, providerID: string, signal: AbortSignal): Promise<void> {
+    if (pool.deleting) return;
+    if (pool.claimUid !== undefined || pool.nodes.length <= 1) return this.#removePool(pool.id, signal);
+    const { client } = this.#options;
+    const id = linodeIdOf(providerID);
+    const node = pool.nodes.find(({ instance_id }) => instance_id === id);
+    if (!node) return;
+    await ignoreGone(client.delete(`lke/clusters/${(await this.#cluster()).id}/nodes/${node.id}`, signal));
+  }
+
+  async #removePool(id: number, signal: AbortSignal): Promise<void> {
+    const { client } = this.#options;
+    await ignoreGone(client.delete(`lke/clusters/${(await this.#cluster()).id}/pools/${id}`, signal));
+    this.#pools.removed(id);
+  }
+
+  /** Whether the Linode itself is still there: a pool goes first, its Linode after it. */
+  async #exists(providerID: string, signal: AbortSignal): Promise<boolean> {
+    return (await this.#linode(providerID, signal)) !== undefined;
+  }
+
+  /** The Linode of a provider id, if it belongs to our cluster. */
+  async #linode(providerID: string, signal: AbortSignal): Promise<LinodeInstance | undefined> {
+    const id = linodeIdOf(providerID);
+    if (id === undefined) return undefined;
+    try {
+      const linode = await this.#options.client.get<LinodeInstance>(`linode/instances/${id}`, signal);
+      return linode.lke_cluster_id === (await this.#cluster()).id ? linode : undefined;
+    } catch (error) {
+      if (isGone(error)) return undefined;
+      throw error;
+    }
+  }
+
+  async get(providerID: string, signal: AbortSignal): Promise<Machine> {
+    if (linodeIdOf(providerID) === undefined && poolIdOfHold(providerID) === undefined) {
+      throw new NodeClaimNotFoundError(`${providerID} is no machine of Linode`);
+    }
+    const known = this.#poolNamed(await this.#pools.recent(lookMs, signal), providerID);
+    const pool = known ?? this.#poolNamed(await this.#pools.fresh(signal), providerID);
+    if (pool) return this.#machine(pool, providerID);
+    const linode = await this.#linode(providerID, signal);
+    if (!linode) throw new NodeClaimNotFoundError(`there is no machine ${providerID}`);
+    return this.#stray(linode, signal);
+  }
+
+  /** A Linode of our cluster that is in no pool: its pool is gone and it follows, or LKE has not listed it yet. */
+  async #stray(linode: LinodeInstance, signal: AbortSignal): Promise<Machine> {
+    const uid = fullUid(tagValue(linode.tags, tagKeys.uid));
+    const pool = uid === undefined ? undefined : (await this.#pools.recent(lookMs, signal)).ofClaim(uid)[0];
+    return {
+      providerID: providerIdOf(linode.id),
+      type: linode.type ?? '',
+      region: linode.region,
+      labels: {},
+      ...(uid === undefined ? {} : { nodeClaim: { name: tagValue(linode.tags, tagKeys.nodeClaim) ?? '', uid } }),
+      deleting: pool === undefined || pool.deleting,
+    };
+  }
+
+  async list(signal: AbortSignal): Promise<readonly Machine[]> {
+    const view = await this.#pools.fresh(signal);
+    const machines: Machine[] = [];
+    for (const pool of view.own) {
+      const ids = pool.nodes.flatMap(({ instance_id: id }) => (id ? [providerIdOf(id)] : []));
+      const named = ids.length > 0 ? ids : pool.claimUid === undefined ? [] : [holdIdOf(pool.id)];
+      for (const id of named) machines.push(await this.#machine(pool, id));
+    }
+    return machines;
+  }
+
+  async drift(claim: NodeClaim, nodeClass: LinodeNodeClass, signal: AbortSignal): Promise<string> {
+    const view = await this.#pools.recent(lookMs, signal);
+    const pool = view.ofClaim(claim.metadata.uid ?? '')[0] ?? this.#poolNamed(view, claim.status?.providerID ?? '');
+    if (!pool || pool.deleting) return '';
+    const { firewallID, lkeK8sVersion, diskEncryption } = nodeClass.spec ?? {};
+    const type = claim.metadata.labels?.[wellKnown.instanceType];
+    if (type !== undefined && pool.type !== type) return driftReasons.type;
+    // What the class says nothing about is Linode's to choose.
+    if (firewallID !== undefined && pool.firewall_id != null && pool.firewall_id !== firewallID) {
+      return driftReasons.firewall;
+    }
+    if (lkeK8sVersion !== undefined && pool.k8s_version && pool.k8s_version !== lkeK8sVersion) {
+      return driftReasons.version;
+    }
+    if (diskEncryption !== undefined && pool.disk_encryption && pool.disk_encryption !== diskEncryption) {
+      return driftReasons.disk;
+    }
+    if (pool.claimUid === undefined) return '';
+    return lacksAny(pool, claim) ? driftReasons.pool : '';
+  }
+
+  async tag(claim: NodeClaim, change: TagChange, signal: AbortSignal): Promise<void> {
+    const { client } = this.#options;
+    const view = await this.#pools.recent(lookMs, signal);
+    const providerID = claim.status?.providerID ?? '';
+    for (const pool of view.ofClaim(claim.metadata.uid ?? '')) {
+      const tags = changedTags(pool.tags, change);
+      if (!tags) continue;
+      await client.put(`lke/clusters/${(await this.#cluster()).id}/pools/${pool.id}`, { tags }, signal);
+    }
+    const linode = await this.#linode(providerID, signal);
+    if (!linode) throw new NodeClaimNotFoundError(`there is no machine ${providerID}`);
+    const own = linodeTags(view.ofClaim(claim.metadata.uid ?? '')[0]);
+    const tags = changedTags(linode.tags, { add: [...own, ...change.add], remove: change.remove });
+    if (tags) await client.put(`linode/instances/${linode.id}`, { tags }, signal);
+  }
+
+  /** LKE may put taints of the pool back on its node: those that the node is rid of go from the pool as well. */
+  async settle(claim: NodeClaim, signal: AbortSignal): Promise<void> {
+    const { client } = this.#options;
+    const wanted = taintsOf(claim.spec.taints ?? []);
+    for (const pool of (await this.#pools.recent(lookMs, signal)).ofClaim(claim.metadata.uid ?? '')) {
+      if (pool.deleting || !(pool.taints ?? []).some(({ key }) => key === unregisteredTaint.key)) continue;
+      await client.put(`lke/clusters/${(await this.#cluster()).id}/pools/${pool.id}`, { taints: wanted }, signal);
+    }
+  }
+
+  #poolNamed(view: PoolView, providerID: string): OwnPool | undefined {
+    const hold = poolIdOfHold(providerID);
+    if (hold !== undefined) return view.withId(hold);
+    const id = linodeIdOf(providerID);
+    return id === undefined ? undefined : view.withInstance(id);
+  }
+
+  async #machine(pool: LkePool | OwnPool, providerID?: string): Promise<Machine> {
+    const { region } = await this.#options.account.place();
+    const uid = fullUid(tagValue(pool.tags, tagKeys.uid));
+    const instance = machineOf(pool);
+    return {
+      providerID: providerID ?? (instance ? providerIdOf(instance.instance_id) : holdIdOf(pool.id)),
+      type: pool.type,
+      region: region.id,
+      labels: ownLabels(pool.labels ?? {}),
+      nodeClassHash: tagValue(pool.tags, hashTag),
+      ...(uid === undefined ? {} : { nodeClaim: { name: tagValue(pool.tags, tagKeys.nodeClaim) ?? '', uid } }),
+      ...('deleting' in pool && pool.deleting ? { deleting: true } : {}),
+    };
+  }
+
+  async #cluster(): Promise<Lke> {
+    return (await this.#options.account.place()).lke!;
+  }
+}
+
+/** Domains whose labels the kubelet, or Kubernetes, puts on a node itself. */
+const foreignDomains = ['kubernetes.io', 'k8s.io', 'linode.com'];
+
+function isForeign(key: string): boolean {
+  const [domain, name] = key.includes('/') ? key.split('/', 2) : ['', key];
+  return name === '' || foreignDomains.some((of) => domain === of || domain!.endsWith(`.${of}`));
+}
+
+/** The labels of a NodeClaim that LKE puts on the node from its birth. The others come with registration. */
+export function poolLabels({ metadata }: NodeClaim): Record<string, string> {
+  return Object.fromEntries(Object.entries(metadata.labels ?? {}).filter(([key]) => !isForeign(key)));
+}
+
+/** The taints of a node from its birth: nothing runs on it before it is registered. */
+export function poolTaints({ spec }: NodeClaim): LkeTaint[] {
+  return taintsOf([...(spec.taints ?? []), ...(spec.startupTaints ?? []), unregisteredTaint]);
+}
+
+function taintsOf(taints: readonly Taint[]): LkeTaint[] {
+  const byKey = new Map(taints.map((taint) => [`${taint.key}:${taint.effect}`, taint]));
+  return [...byKey.values()].map(({ key, value, effect }) => ({ key, ...(value ? { value } : {}), effect }));
+}
+
+/** What registration and NodePools told the pool: which pool and class the machine is of. */
+function ownLabels(of: Readonly<Record<string, string>>): Record<string, string> {
+  const kept = [wellKnown.nodePool, `${linodeGroup}/linodenodeclass`];
+  return Object.fromEntries(kept.flatMap((key) => (of[key] === undefined ? [] : [[key, of[key]]])));
+}
+
+/** Whether somebody took labels or taints of the NodeClaim off its pool, or made it larger. */
+function lacksAny(pool: OwnPool, claim: NodeClaim): boolean {
+  const taints = pool.taints ?? [];
+  const lacksTaint = (claim.spec.taints ?? []).some(
+    ({ key, value = '', effect }) =>
+      !taints.some((have) => have.key === key && (have.value ?? '') === value && have.effect === effect),
+  );
+  return lacksTaint || pool.count > 1;
+}
+
+/** The tags that a Linode shares with its pool. Enterprise clusters copy them, standard ones do not. */
+function linodeTags(pool: OwnPool | undefined): string[] {
+  return (pool?.tags ?? []).filter((tag) => !tag.startsWith(`${hashTag}=`));
+}
+
+async function ignoreGone(call: Promise<void>): Promise<void> {
+  try {
+    await call;
+  } catch (error) {
+    if (!isGone(error)) throw error;
+  }
+}
+
+/** A refusal that is the request's own fault is shown on the NodeClaim; everything else is only tried again. */
+function asCreateError(error: unknown): unknown {
+  if (!(error instanceof LinodeApiError) || isTemporary(error) || error.status === 401) return error;
+  const message = messageOf(error);
+  return new CreateError(message, { reason: 'NodePoolCreationFailed', message }, { cause: error });
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// The node pools of our LKE cluster as the API lists them, put right by what we have just done ourselves: lists lag. One
+// list serves everybody who asks at the same time.
+import type { Clock } from '../../base/clock.ts';
+import { isGone } from './api-errors.ts';
+import type { LkePool, LkePoolNode } from './api-types.ts';
+import type { LinodeClient } from './client.ts';
+import { fullUid, tagKeys, tagValue } from './names.ts';
+import { sharedAfter, waitFor } from './shared-call.ts';
+
+/** A pool of ours. */
+export interface OwnPool extends LkePool {
+  /** The UID of the NodeClaim it was made for; undefined for pools of the upstream provider, which NodeClaims share. */
+  readonly claimUid: string | undefined;
+  /** We have asked for its removal. */
+  readonly deleting: boolean;
+}
+
+export interface PoolsOptions {
+  readonly client: LinodeClient;
+  readonly clusterId: () => Promise<number>;
+  readonly clock: Clock;
+  /** The least time between two lists for those who wait for a change. */
+  readonly pollMs: number;
+}
+
+/** How long the API's lists may lag behind what it has answered to us. */
+const lagMs = 60_000;
+
+/** What the pools are at one time. */
+export class PoolView {
+  readonly own: readonly OwnPool[];
+  readonly #byUid = new Map<string, OwnPool[]>();
+  readonly #byInstance = new Map<number, OwnPool>();
+
+  constructor(own: readonly OwnPool[]) {
+    this.own = own;
+    for (const pool of own) {
+      if (pool.claimUid !== undefined) {
+        this.#byUid.set(pool.claimUid, [...(this.#byUid.get(pool.claimUid) ?? []), pool]);
+      }
+      for (const { instance_id: id } of pool.nodes) if (id) this.#byInstance.set(id, pool);
+    }
+  }
+
+  /** The pools of a NodeClaim, oldest first. More than one is one too many. */
+  ofClaim(uid: string): readonly OwnPool[] {
+    return this.#byUid.get(uid) ?? [];
+  }
+
+  withInstance(linodeId: number): OwnPool | undefined {
+    return this.#byInstance.get(linodeId);
+  }
+
+  withId(poolId: number): OwnPool | undefined {
+    return this.own.find(({ id }) => id === poolId);
+  }
+}
+
+export class Pools {
+  readonly #options: PoolsOptions;
+  readonly #list: () => Promise<PoolView>;
+  /** What we made and when, until lists have it. */
+  readonly #made = new Map<number, { readonly pool: LkePool; readonly at: number }>();
+  /** What we removed and when, until lists no longer have it. */
+  readonly #removed = new Map<number, number>();
+  readonly #signal = new AbortController().signal;
+  #last: { readonly view: PoolView; readonly at: number } | undefined;
+  #tick: Promise<PoolView> | undefined;
+
+  constructor(options: PoolsOptions) {
+    this.#options = options;
+    this.#list = sharedAfter(() => this.#read());
+  }
+
+  /** The pools as of now or later. */
+  fresh(signal: AbortSignal): Promise<PoolView> {
+    return waitFor(this.#list(), signal);
+  }
+
+  /** The pools as of at most `maxAgeMs` ago. */
+  async recent(maxAgeMs: number, signal: AbortSignal): Promise<PoolView> {
+    const last = this.#last;
+    if (last && this.#options.clock.monotonic() - last.at <= maxAgeMs) return last.view;
+    return this.fresh(signal);
+  }
+
+  /** The pools a while from now: everybody who waits waits for the same list. */
+  next(signal: AbortSignal): Promise<PoolView> {
+    const { clock, pollMs } = this.#options;
+    this.#tick ??= clock.sleep(pollMs).then(() => {
+      this.#tick = undefined;
+      return this.#list();
+    });
+    return waitFor(this.#tick, signal);
+  }
+
+  /** The API answered that it made this one. */
+  made(pool: LkePool): void {
+    this.#made.set(pool.id, { pool, at: this.#options.clock.monotonic() });
+    this.#last = undefined;
+  }
+
+  /** The API answered that it removes this one, or that it is gone. */
+  removed(poolId: number): void {
+    this.#removed.set(poolId, this.#options.clock.monotonic());
+    this.#made.delete(poolId);
+    this.#last = undefined;
+  }
+
+  async #read(): Promise<PoolView> {
+    const { client, clusterId, clock } = this.#options;
+    const id = await clusterId();
+    const startedAt = clock.monotonic();
+    const listed = await client.list<LkePool>(`lke/clusters/${id}/pools`, { signal: this.#signal });
+    const known = new Set(listed.map((pool) => pool.id));
+    const missing = await Promise.all(
+      [...this.#made.values()]
+        .filter(({ pool }) => !known.has(pool.id) && !this.#removed.has(pool.id))
+        .map(({ pool, at }) => this.#look(id, pool, at)),
+    );
+    const pools = [...listed, ...missing.flatMap((pool) => (pool ? [pool] : []))];
+    const own = pools.filter((pool) => isOwn(pool)).map((pool) => this.#own(pool));
+    const view = new PoolView(own.sort((a, b) => a.id - b.id));
+    this.#forget(startedAt, known);
+    this.#last = { view, at: startedAt };
+    return view;
+  }
+
+  /** What a list left out though we made it: either the list lags, or somebody removed it. */
+  async #look(clusterId: number, pool: LkePool, madeAt: number): Promise<LkePool | undefined> {
+    const { client, clock } = this.#options;
+    try {
+      return await client.get<LkePool>(`lke/clusters/${clusterId}/pools/${pool.id}`, this.#signal);
+    } catch (error) {
+      if (!isGone(error)) throw error;
+      return clock.monotonic() - madeAt < lagMs / 4 ? pool : undefined;
+    }
+  }
+
+  #own(pool: LkePool): OwnPool {
+    return {
+      ...pool,
+      nodes: pool.nodes ?? [],
+      claimUid: fullUid(tagValue(pool.tags, tagKeys.uid)),
+      deleting: this.#removed.has(pool.id),
+    };
+  }
+
+  #forget(now: number, listed: ReadonlySet<number>): void {
+    for (const [id, { at }] of this.#made) if (listed.has(id) || now - at > lagMs) this.#made.delete(id);
+    // What is still listed long after was not removed after all: it is asked for again.
+    for (const [id, at] of this.#removed) if (now - at > lagMs) this.#removed.delete(id);
+  }
+}
+
+/** Made by us, or by the upstream provider. */
+function isOwn({ tags }: LkePool): boolean {
+  return (
+    Array.isArray(tags) &&
+    (fullUid(tagValue(tags, tagKeys.uid)) !== undefined || tagValue(tags, tagKeys.managed) === 'true')
+  );
+}
+
+/** The machine of a pool, once LKE has named it. */
+export function machineOf({ nodes }: LkePool): (LkePoolNode & { readonly instance_id: number }) | undefined {
+  return nodes.find((node): node is LkePoolNode & { readonly instance_id: number } => Boolean(node.instance_id));
+}

@@ -28,6 +28,8 @@ describe('the house rule', () => {
       expect(violationsOf('src/kube/x.ts', `const x = ${use};`), use).toHaveLength(1);
     }
     expect(violationsOf('src/base/clock.ts', 'const x = Date.now();')).toEqual([]);
+    expect(violationsOf('src/cli/x.ts', "plant('cuts-grace');")).toHaveLength(1);
+    expect(violationsOf('src/simulation/run.ts', "plant('cuts-grace');")).toHaveLength(1);
     expect(violationsOf('src/kube/x.ts', '// Date.now() is for the clock\nconst y = new Date(5);')).toEqual([]);
   });
 

@@ -2,6 +2,7 @@
 // Leader election over a Lease: of many candidates, one leads; it says so again and again, and when it falls silent
 // another takes over. The same protocol as client-go's, so both can take part in one election.
 import type { Clock } from '../base/clock.ts';
+import { planted } from '../base/defects.ts';
 import { messageOf } from '../base/errors.ts';
 import { deepEqual } from '../base/freeze.ts';
 import type { Random } from '../base/random.ts';
@@ -125,7 +126,8 @@ export class LeaderElector {
       const deadline = Math.min(clock.monotonic() + this.#renewDeadlineMs, this.#renewedAt + this.#leaseDurationMs);
       while (!signal.aborted && !(await this.#attempt(signal, deadline - clock.monotonic()))) {
         const left = deadline - clock.monotonic();
-        if (left <= 0 || (this.leader !== '' && this.leader !== this.#options.identity)) {
+        if (planted('leads-without-a-lease')) await clock.sleep(this.#retryPeriodMs, signal).catch(() => undefined);
+        else if (left <= 0 || (this.leader !== '' && this.leader !== this.#options.identity)) {
           this.#log.error('failed to renew the lease in time', { lease: this.#options.name });
           return;
         }

@@ -2,6 +2,7 @@
 // A controller: keys come in through its queue, a reconciler brings the world one step nearer to what each key wants,
 // and what fails comes back later. Level-based: a key says what to look at, never what has happened.
 import type { Clock } from '../base/clock.ts';
+import { planted } from '../base/defects.ts';
 import { causesOf, findCause, isBug, KarpenterError, messageOf } from '../base/errors.ts';
 import { type Random, SystemRandom } from '../base/random.ts';
 import { isConflict } from '../kube/api-error.ts';
@@ -287,7 +288,7 @@ export class Controller {
     if (findCause(thrown, TerminalError)) {
       this.#metrics.failedForGood();
       this.queue.forget(key);
-    } else this.queue.addRateLimited(key, priority);
+    } else if (!planted('drops-failed-items')) this.queue.addRateLimited(key, priority);
     context.log.error('Reconciler error', { error: thrown instanceof Error ? thrown : new Error(messageOf(thrown)) });
   }
 }

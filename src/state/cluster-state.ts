@@ -2,11 +2,11 @@
 // The model of the cluster in memory: machines with their pods and resources, pools with their sums, pods that wait, and
 // what the API server does not know (promises, marks). Informers call back synchronously and everything runs in one
 // thread: whatever is read between two awaits is one consistent state.
-
 import { labels } from '../api/labels.ts';
 import type { NodeClaim } from '../api/node-claim.ts';
 import type { NodePool } from '../api/node-pool.ts';
 import type { Clock } from '../base/clock.ts';
+import { planted } from '../base/defects.ts';
 import type { CloudRegistry } from '../cloud/registry.ts';
 import type { Node, Pod } from '../kube/kinds.ts';
 import type { Clusters } from '../runtime/clusters.ts';
@@ -219,7 +219,7 @@ export class ClusterState {
 
   /** Promises a machine to pods: it is not disrupted until then. Without a time, for twice the longest batch. */
   nominate(key: string, untilMs = this.#clock.now() + this.#nominationMs): void {
-    this.#nodes.get(key)?.setNominatedUntil(untilMs);
+    if (!planted('loses-nominations')) this.#nodes.get(key)?.setNominatedUntil(untilMs);
   }
 
   isNominated(key: string): boolean {

@@ -2,6 +2,7 @@
 // Questions about one pod that provisioning, termination and disruption ask alike. Pure: the time is handed in.
 import { annotations } from '../api/labels.ts';
 import { disruptedTaint } from '../api/taints.ts';
+import { planted } from '../base/defects.ts';
 import type { Pod } from '../kube/kinds.ts';
 import { parseDuration } from '../kube/time.ts';
 import { tolerates } from '../scheduling/taints.ts';
@@ -110,7 +111,7 @@ function durationOf(text: string): number | undefined {
 }
 
 export function isDoNotDisruptActive(pod: Pod, now: number): boolean {
-  return doNotDisrupt(pod, now).state === 'active';
+  return doNotDisrupt(pod, now).state === 'active' && !planted('ignores-do-not-disrupt');
 }
 
 /** Voluntary disruption may take it: it is over anyway, or nothing protects it. */

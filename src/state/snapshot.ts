@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cluster as a scheduling problem. Objects go in as they are: they are frozen, and the scheduler changes nothing.
-
 import type { NodeClaim } from '../api/node-claim.ts';
+import { planted } from '../base/defects.ts';
 import type { CloudRegistry } from '../cloud/registry.ts';
 import type { Node, Pod } from '../kube/kinds.ts';
 import { formatTime } from '../kube/time.ts';
@@ -39,7 +39,8 @@ export function snapshotProblem(state: ClusterState, options: SnapshotOptions): 
   const nominations: Record<string, string> = {};
   for (const machine of state.nodes()) {
     if (machine.node) nodes.push(machine.node);
-    if (machine.nodeClaim) nodeClaims.push(machine.nodeClaim);
+    if (machine.nodeClaim && (machine.node || !planted('forgets-machines-on-their-way')))
+      nodeClaims.push(machine.nodeClaim);
     const name = (machine.node ?? machine.nodeClaim)?.metadata.name ?? '';
     if (machine.markedForDeletion) marked.push(name);
     if (machine.isNominated(now)) nominations[name] = formatTime(machine.nominatedUntil);

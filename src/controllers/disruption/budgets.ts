@@ -4,6 +4,7 @@
 import { allowedDisruptions } from '../../api/budgets.ts';
 import { hasTrueConditions, nodeClaimConditions } from '../../api/conditions.ts';
 import type { DisruptionReason, NodePool } from '../../api/node-pool.ts';
+import { planted } from '../../base/defects.ts';
 import type { Node } from '../../kube/kinds.ts';
 import type { StateNode } from '../../state/state-node.ts';
 import { isInWindow } from './cron-window.ts';
@@ -68,7 +69,10 @@ export class BudgetLedger {
 
   constructor(budgets: Iterable<PoolBudget>) {
     for (const { pool, allowed, disrupting } of budgets) {
-      this.#left.set(pool.metadata.name ?? '', Math.max(0, allowed - disrupting));
+      this.#left.set(
+        pool.metadata.name ?? '',
+        Math.max(0, allowed - disrupting + (planted('budget-off-by-one') ? 1 : 0)),
+      );
     }
   }
 

@@ -4,6 +4,7 @@
 import { hasTrueConditions, nodeClaimConditions } from '../../api/conditions.ts';
 import { never } from '../../api/duration.ts';
 import { labels } from '../../api/labels.ts';
+import { planted } from '../../base/defects.ts';
 import type { InstanceType } from '../../cloud/provider.ts';
 import type { NewNodeClaim } from '../../scheduling/problem.ts';
 import { consolidate, type Removable } from '../../scheduling/removal/consolidate.ts';
@@ -127,7 +128,7 @@ function approve(
   const candidates = going.map(({ candidate }) => candidate);
   const price = candidates.reduce((sum, candidate) => sum + candidate.price, 0);
   const savings = savingsOfAll(candidates, claims);
-  if (claims.length > 0 && !(savings > 0)) return cannotBeCheaper;
+  if (claims.length > 0 && !(savings > 0)) return planted('moves-for-nothing') ? claims : cannotBeCheaper;
   if (savings < (price * settings.consolidationSavingsThreshold) / 100)
     return `It would save less than ${settings.consolidationSavingsThreshold} % of the price`;
   if (savings < pods * settings.podMovePrice) return `It would save too little for the ${pods} pods it moves`;

@@ -4,6 +4,7 @@
 // Writes NodeClaims of the cluster `karpenter` and Nodes of `workload`.
 import { hasTrueConditions, nodeClaimConditions } from '../../api/conditions.ts';
 import { labels } from '../../api/labels.ts';
+import { planted } from '../../base/defects.ts';
 import { KarpenterError, messageOf, wrap } from '../../base/errors.ts';
 import { isConflict } from '../../kube/api-error.ts';
 import { keyOf } from '../../kube/object.ts';
@@ -157,7 +158,8 @@ export class DisruptionQueue {
   async #buyReplacements(command: Command, signal: AbortSignal, log: Logger): Promise<Set<string>> {
     const { replacements, catalog, method } = command;
     const reason = method.reason.toLowerCase();
-    const outcomes = await this.#creator.create(replacements, { reason, catalog, log, signal });
+    const plans = planted('replaces-twice') ? [...replacements, ...replacements] : replacements;
+    const outcomes = await this.#creator.create(plans, { reason, catalog, log, signal });
     const names = new Set<string>();
     for (const outcome of outcomes) {
       if ('error' in outcome) throw wrap('launching replacement nodeclaim', outcome.error);

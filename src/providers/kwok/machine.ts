@@ -4,6 +4,7 @@
 import { labels } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/node-claim.ts';
 import { unregisteredTaint } from '../../api/taints.ts';
+import { planted } from '../../base/defects.ts';
 import { compareStrings } from '../../base/order.ts';
 import { CreateError, InsufficientCapacityError } from '../../cloud/errors.ts';
 import type { Instance, InstanceType } from '../../cloud/provider.ts';
@@ -27,7 +28,8 @@ type Resources = Record<string, string>;
 
 /** The name of the machine and of its Node: the same for every launch of the same NodeClaim. */
 export function machineName(claim: NodeClaim): string {
-  const uid = (claim.metadata.uid ?? '').replaceAll('-', '');
+  const { uid: own = '', resourceVersion = '' } = claim.metadata;
+  const uid = planted('kwok-launches-again') ? resourceVersion : own.replaceAll('-', '');
   return `kwok-${claim.metadata.name}-${uid.slice(0, 10)}`;
 }
 

@@ -160,7 +160,7 @@ export class Backend {
     if (machine.goneAt !== undefined) return;
     machine.deletingAt ??= this.#clock.now();
     this.#gone(machine, because);
-    void this.#nodes.end(machine);
+    void this.#nodes.end(machine, this.#random.next() < 0.5);
   }
 
   /** The machine will be taken away; whoever asks for notices is told. */
@@ -245,7 +245,7 @@ export class Backend {
       capacity,
       allocatable,
       image: this.#image,
-      visibleAt: claim && this.mishaps.happens('not-found-yet') ? now + invisibleMs : now,
+      ...(claim && this.mishaps.happens('not-found-yet') ? { hiddenUntil: now + invisibleMs } : {}),
       nodes: [],
     };
     this.books.launched(machine, token);
@@ -257,7 +257,7 @@ export class Backend {
   #boot(machine: Machine): void {
     if (this.mishaps.happens('never-joins')) return;
     const lies = this.mishaps.happens('lies-about-capacity');
-    const bootMs = 15 * second + this.#random.int(30 * second) + (this.mishaps.happens('joins-late') ? lateMs : 0);
+    const bootMs = 20 * second + this.#random.int(70 * second) + (this.mishaps.happens('joins-late') ? lateMs : 0);
     this.#after(bootMs, () => this.#nodes.join(machine, { lies }));
     if (this.mishaps.happens('joins-twice'))
       this.#after(bootMs + this.#random.int(90 * second), () => this.#nodes.join(machine));
@@ -266,7 +266,8 @@ export class Backend {
   #terminate(machine: Machine): void {
     if (machine.deletingAt !== undefined) return;
     machine.deletingAt = this.#clock.now();
-    void this.#nodes.end(machine);
+    // Of one that never became a node of ours nobody else would take the Node away.
+    void this.#nodes.end(machine, true);
     this.#after(2 * second + this.#random.int(20 * second), () => this.#gone(machine));
   }
 
@@ -277,7 +278,7 @@ export class Backend {
   }
 
   #isVisible(machine: Machine): boolean {
-    return this.#clock.now() >= machine.visibleAt;
+    return this.#clock.now() >= (machine.hiddenUntil ?? 0);
   }
 
   #after(ms: number, act: () => void | Promise<void>): void {

@@ -15,8 +15,6 @@ export interface Machine extends LedgerInstance {
   readonly allocatable: Readonly<Record<string, string>>;
   /** What it was booted from. */
   image: number;
-  /** Neither found nor listed before. */
-  visibleAt: number;
   /** The Nodes it has become: two when it joined twice. */
   readonly nodes: string[];
   deletingAt?: number;

@@ -13,8 +13,8 @@ import type { Machine } from './ledger.ts';
 
 /** The embedded kubelet plays Nodes that carry it with the value `fake`. */
 const kubeletAnnotation = 'kwok.x-k8s.io/node';
-/** From the end of a machine until somebody notices that its Node has none. */
-const sweepMs = 120_000;
+/** From the end of a machine until somebody notices that its Node has none; and often nobody does. */
+const sweepMs = 240_000;
 const silentConditions = ['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure'] as const;
 
 export class MachineNodes {
@@ -53,10 +53,10 @@ export class MachineNodes {
     }
   }
 
-  /** Nothing runs on it any more: its Nodes fall silent. They are left to the autoscaler, or swept away later. */
-  async end(machine: Machine): Promise<void> {
+  /** Nothing runs on it any more: its Nodes fall silent. They are left to the autoscaler, or `swept` away later. */
+  async end(machine: Machine, swept: boolean): Promise<void> {
     for (const name of machine.nodes) await this.#silence(name);
-    if (machine.nodes.length === 0) return;
+    if (machine.nodes.length === 0 || !swept) return;
     this.#clock.after(sweepMs, () => void this.#sweep(machine));
   }
 

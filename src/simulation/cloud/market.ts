@@ -37,7 +37,7 @@ const families = [
   { name: 'standard', gibPerCpu: 4 },
   { name: 'memory', gibPerCpu: 8 },
 ] as const;
-const defaultCpus = [2, 4, 8, 16, 32, 64] as const;
+const defaultCpus = [2, 4, 8, 16] as const;
 const spotShare = 0.4;
 
 /** One offering as an order names it. */
@@ -52,6 +52,8 @@ export class Market {
   readonly #shapes: readonly TypeShape[];
   readonly #zones: readonly string[];
   readonly #lots = new Map<string, Lot>();
+  /** How many machines each reservation has in all. */
+  readonly reservations = new Map<string, number>();
   #shown: readonly InstanceType[] | undefined;
 
   constructor(options: MarketOptions = {}) {
@@ -72,7 +74,9 @@ export class Market {
     if (shape) {
       const reservation = `reservation-${shape.name}`;
       const place = { type: shape.name, zone: zones[0]!, capacityType: capacityTypes.reserved, reservation };
-      this.#add(place, 0, reserved.count);
+      // Paid for already, but not for nothing: a price of 0 would be none.
+      this.reservations.set(reservation, reserved.count);
+      this.#add(place, shape.cpus * cpuPrice * 0.01, reserved.count);
     }
   }
 

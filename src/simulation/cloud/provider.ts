@@ -3,6 +3,7 @@
 import { commonLabelSet, extendLabelSet, type LabelSet, labels } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/node-claim.ts';
 import type { NodePool } from '../../api/node-pool.ts';
+import { planted } from '../../base/defects.ts';
 import {
   CreateError,
   InsufficientCapacityError,
@@ -37,6 +38,7 @@ export class ScriptedProvider implements CloudProvider {
   readonly #line: Line;
   /** Until when offerings are taken to be sold out, by the process's own clock. */
   readonly #soldOut = new Map<string, number>();
+  #orders = 0;
   #shown: { readonly of: readonly InstanceType[]; readonly without: string; readonly types: readonly InstanceType[] } =
     {
       of: [],
@@ -55,7 +57,8 @@ export class ScriptedProvider implements CloudProvider {
     const types = await this.#call('types', () => this.#backend.types(signal));
     const places = placesFor(claim, this.#available(types));
     try {
-      const order = { token: uid, claim: { name, uid }, places };
+      const token = planted('scripted-launches-again') ? `${uid}-${++this.#orders}` : uid;
+      const order = { token, claim: { name, uid }, places };
       const { machine, soldOut } = await this.#call(`create ${name}`, () => this.#backend.launch(order, signal));
       this.#note(soldOut);
       return instanceOf(machine);

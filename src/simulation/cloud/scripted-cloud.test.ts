@@ -35,7 +35,7 @@ describe('a machine of the scripted cloud', () => {
   test('becomes a Node after a while, tainted until it is registered', async () => {
     const { instance } = await launch();
     expect(await nodes()).toEqual([]);
-    await harness.clock.step(minute);
+    await harness.clock.step(2 * minute);
     const [node] = await nodes();
     expect(node?.spec?.providerID).toBe(instance.providerID);
     expect(node?.spec?.taints).toContainEqual({ key: 'karpenter.sh/unregistered', effect: 'NoExecute' });
@@ -44,11 +44,11 @@ describe('a machine of the scripted cloud', () => {
 
   test('falls silent when it is removed, and its Node is swept away later', async () => {
     const { claim } = await launch();
-    await harness.clock.step(minute);
+    await harness.clock.step(2 * minute);
     await subject.delete(claim);
     const [node] = await nodes();
     expect(node?.status?.conditions).toContainEqual(expect.objectContaining({ type: 'Ready', status: 'Unknown' }));
-    await harness.clock.step(3 * minute);
+    await harness.clock.step(5 * minute);
     expect(await nodes()).toEqual([]);
     expect(harness.cloud.ledger.all()).toHaveLength(1);
     expect(harness.cloud.ledger.alive()).toEqual([]);
@@ -209,7 +209,7 @@ const effects: Readonly<Record<Mishap, () => Promise<void>>> = {
   },
   async 'lies-about-capacity'() {
     const { instance } = await launch();
-    await harness.clock.step(minute);
+    await harness.clock.step(2 * minute);
     const [node] = await nodes();
     expect(node?.status?.allocatable).not.toEqual(instance.allocatable);
   },

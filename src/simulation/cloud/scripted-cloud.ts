@@ -32,6 +32,7 @@ export function scriptedCloud(parts: CloudParts, options: MarketOptions = { rese
     backend,
     faults: [...backend.mishaps.faults(), ...marketFaults(backend), machineDies(backend, parts)],
     happenings: happenings(backend),
+    reservations: backend.market.reservations,
     async furnish() {
       const { group, version, kind } = scriptedNodeClassKind;
       await karpenter
@@ -145,8 +146,8 @@ function cheapest(backend: Backend, wanted: { readonly cpu: number; readonly mem
       Quantity.parse(type.capacity[name] ?? 0).toNumber() -
       Quantity.parse(type.overhead?.kubeReserved?.[name] ?? 0).toNumber();
     if (free('cpu') < wanted.cpu || free('memory') < wanted.memory) continue;
-    for (const { price, available } of type.offerings)
-      if (available !== false && (best === undefined || price < best)) best = price;
+    for (const { price, reservationCapacity } of type.offerings)
+      if (reservationCapacity === undefined && (best === undefined || price < best)) best = price;
   }
   return best;
 }

@@ -2,11 +2,11 @@
 // Takes a Node out of service when it is deleted: nothing new is placed on it, its pods leave in order, their volumes
 // are detached, the machine is given back, and only then may the Node go.
 // Nodes, Pods and VolumeAttachments are of the cluster `workload`, NodeClaims of `karpenter`.
-
 import { falseCondition, nodeClaimConditions, trueCondition, unknownCondition } from '../../../api/conditions.ts';
 import { annotations, labels, terminationFinalizer } from '../../../api/labels.ts';
 import type { NodeClaim } from '../../../api/node-claim.ts';
 import { disruptedTaint, mergeTaints } from '../../../api/taints.ts';
+import { planted } from '../../../base/defects.ts';
 import { wrap } from '../../../base/errors.ts';
 import { isNodeClaimNotFound } from '../../../cloud/errors.ts';
 import type { CloudProvider } from '../../../cloud/provider.ts';
@@ -100,7 +100,7 @@ export class NodeTermination {
     const newest = claim && claims.get(claim.metadata.name ?? '');
     const draft = newest && this.#context.draftOfClaim(newest);
     const requeueAfterMs = await this.#terminate({ node, claim: draft, provider, deadlineMs, signal });
-    if (requeueAfterMs !== undefined) return { requeueAfterMs };
+    if (requeueAfterMs !== undefined && !planted('node-let-go-too-early')) return { requeueAfterMs };
     await this.#letGo(node, signal, log);
     return {};
   }
@@ -109,7 +109,7 @@ export class NodeTermination {
   #deadlineOf(node: Node, claim: NodeClaim | undefined, log: Logger): number | undefined {
     const annotation = annotations.terminationTimestamp;
     const value = claim?.metadata.annotations?.[annotation];
-    if (value === undefined) return undefined;
+    if (value === undefined || planted('ignores-termination-grace-period')) return undefined;
     const deadlineMs = Date.parse(value);
     if (Number.isNaN(deadlineMs)) {
       // Nobody's pods are deleted for a time that cannot be read.
@@ -130,7 +130,7 @@ export class NodeTermination {
     const after: Node = {
       ...node,
       metadata: { ...node.metadata, labels: own },
-      spec: { ...node.spec, taints: merged },
+      spec: { ...node.spec, taints: planted('overwrites-foreign-taints') ? [disruptedTaint] : merged },
     };
     await this.#context.nodes.patch(node, after, { signal, lock: true });
     const { key, effect } = disruptedTaint;

@@ -2,6 +2,7 @@
 // Deletes NodeClaims that have reached their age, whatever budgets say: the drain still asks the pods. Reads and writes
 // NodeClaims in the cluster `karpenter`.
 import { durationMs } from '../../../api/duration.ts';
+import { planted } from '../../../base/defects.ts';
 import { messageOf } from '../../../base/errors.ts';
 import { parseTime } from '../../../kube/time.ts';
 import { type Controller, TerminalError } from '../../../runtime/controller.ts';
@@ -23,7 +24,7 @@ export function expirationController(context: ControllerContext): Controller {
         const expireAfterMs = lifetimeOf(claim.spec.expireAfter);
         if (expireAfterMs === undefined) return {};
         const leftMs = parseTime(creationTimestamp) + expireAfterMs - clock.now();
-        if (leftMs > 0) return { requeueAfterMs: leftMs };
+        if (leftMs > 0) return planted('forgets-expiry') ? {} : { requeueAfterMs: leftMs };
         if (!(await claims.delete(claim, signal))) return {};
         const { nodeName } = claim.status ?? {};
         log.debug('deleting expired nodeclaim', nodeName ? { Node: { name: nodeName } } : {});

@@ -2,6 +2,7 @@
 // NodeClaims whose machine is gone: somebody removed it behind our back, or the cloud took it.
 import { hasTrueConditions, nodeClaimConditions } from '../../../api/conditions.ts';
 import type { NodeClaim } from '../../../api/node-claim.ts';
+import { planted } from '../../../base/defects.ts';
 import { isNodeClaimNotFound } from '../../../cloud/errors.ts';
 import type { CloudProvider, Instance } from '../../../cloud/provider.ts';
 import { type Logger, objectField } from '../../../runtime/logging.ts';
@@ -32,7 +33,7 @@ export async function collectClaims(round: Round): Promise<void> {
       hasTrueConditions(claim, nodeClaimConditions.registered) &&
       !present.has(claim.status?.providerID ?? ''),
   );
-  await inParallel(lost, parallel, (claim) => collectClaim(claim, round));
+  if (!planted('forgets-lost-machines')) await inParallel(lost, parallel, (claim) => collectClaim(claim, round));
 }
 
 async function collectClaim(claim: NodeClaim, { context, cloud, signal, log }: Round): Promise<void> {

@@ -3,6 +3,7 @@
 // finalizer somebody took away. Nobody else would ever give them back.
 import { nodeClassLabel } from '../../../api/labels.ts';
 import type { NodeClaim } from '../../../api/node-claim.ts';
+import { planted } from '../../../base/defects.ts';
 import { isNodeClaimNotFound } from '../../../cloud/errors.ts';
 import type { CloudProvider, Instance } from '../../../cloud/provider.ts';
 import type { Node } from '../../../kube/kinds.ts';
@@ -33,7 +34,7 @@ export class OrphanCollector {
     const now = this.#context.clock.now();
     const known = this.#since;
     this.#since = new Map(suspects.map(({ providerID }) => [providerID, known.get(providerID) ?? now]));
-    if (suspects.length === 0) return false;
+    if (suspects.length === 0 || planted('orphans-left-behind')) return false;
     const due = suspects.filter((instance) => this.#isDue(instance, now));
     if (due.length > 0) {
       // Without a list that worked there is no saying that a NodeClaim is gone: its kind may just not be served.
@@ -45,11 +46,14 @@ export class OrphanCollector {
 
   /** Machines that say for which NodeClaim they were made, and it is none of these. */
   #withoutClaim(instances: readonly Instance[], claims: readonly NodeClaim[]): Instance[] {
-    const uids = new Set(claims.map(({ metadata }) => metadata.uid));
+    const uids = new Set(claims.map(({ metadata }) => (planted('collects-young-machines') ? '' : metadata.uid)));
     const providerIDs = new Set(claims.map(({ status }) => status?.providerID));
     return instances.filter(
       ({ nodeClaim, deleting, providerID }) =>
-        nodeClaim && !deleting && !uids.has(nodeClaim.uid) && !providerIDs.has(providerID),
+        (nodeClaim || planted('collects-strangers')) &&
+        !deleting &&
+        !uids.has(nodeClaim?.uid) &&
+        !providerIDs.has(providerID),
     );
   }
 

@@ -5,6 +5,7 @@ import { getCondition, hasTrueConditions, nodeClaimConditions, trueCondition } f
 import { DurationError, durationMs } from '../../../api/duration.ts';
 import { annotations, labels, terminationFinalizer } from '../../../api/labels.ts';
 import type { NodeClaim } from '../../../api/node-claim.ts';
+import { planted } from '../../../base/defects.ts';
 import { wrap } from '../../../base/errors.ts';
 import { isNodeClaimNotFound } from '../../../cloud/errors.ts';
 import type { CloudProvider } from '../../../cloud/provider.ts';
@@ -127,7 +128,7 @@ async function terminate(
   try {
     await cloud.delete(claim, signal);
   } catch (error) {
-    if (!isNodeClaimNotFound(error)) throw wrap('deleting instance', error);
+    if (!isNodeClaimNotFound(error) && !planted('delete-error-is-not-found')) throw wrap('deleting instance', error);
     gone = true;
   }
   const draft = context.draftOfClaim(claim);

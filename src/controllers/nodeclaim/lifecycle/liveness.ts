@@ -2,6 +2,7 @@
 // Liveness: a NodeClaim that does not become a node in time is given up. Times count from the conditions' last change.
 import { nodeClaimConditions } from '../../../api/conditions.ts';
 import type { NodeClaim } from '../../../api/node-claim.ts';
+import { planted } from '../../../base/defects.ts';
 import { formatDuration, parseTime } from '../../../kube/time.ts';
 import type { Result } from '../../../runtime/controller.ts';
 import type { Logger } from '../../../runtime/logging.ts';
@@ -24,7 +25,7 @@ export interface LivenessStep {
 /** Deletes the NodeClaim when its time is over; otherwise says when to look again. */
 export async function checkLiveness(draft: Draft<NodeClaim>, step: LivenessStep): Promise<Result> {
   const { launched, registered } = nodeClaimConditions;
-  if (draft.isTrue(registered)) return {};
+  if (draft.isTrue(registered) || planted('waits-for-ever')) return {};
   const waits = [
     { type: launched, timeoutMs: launchTimeoutMs, reason: 'launch_timeout' },
     { type: registered, timeoutMs: registrationTimeoutMs, reason: 'registration_timeout' },

@@ -4,6 +4,7 @@ import { falseCondition, nodeClaimConditions, trueCondition, unknownCondition } 
 import { labels, terminationFinalizer } from '../../../api/labels.ts';
 import type { NodeClaim } from '../../../api/node-claim.ts';
 import { isSameTaint, mergeTaints, unregisteredTaint } from '../../../api/taints.ts';
+import { planted } from '../../../base/defects.ts';
 import { wrap } from '../../../base/errors.ts';
 import type { RegistrationHook } from '../../../cloud/provider.ts';
 import type { Node } from '../../../kube/kinds.ts';
@@ -156,7 +157,9 @@ function withOwner(claim: NodeClaim, owners: OwnerReference[], { clusters }: Con
 
 /** The Node as one that pods may come to. */
 function released(node: Node): Node {
-  const taints = node.spec?.taints?.filter((taint) => !isSameTaint(taint, unregisteredTaint));
+  const taints = node.spec?.taints?.filter(
+    (taint) => !isSameTaint(taint, unregisteredTaint) || planted('keeps-unregistered-taint'),
+  );
   return {
     ...node,
     metadata: { ...node.metadata, labels: { ...node.metadata.labels, [labels.registered]: 'true' } },

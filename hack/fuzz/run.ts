@@ -14,7 +14,11 @@ import { type FuzzRequest, namespace, nextRequest } from './requests.ts';
 const { values } = parseArgs({ options: { seconds: { type: 'string', default: '60' }, seed: { type: 'string' } } });
 const seed = values.seed === undefined ? new SystemRandom().int(2 ** 31) : Number(values.seed);
 const clock = new RealClock();
-const longest = 5000;
+/** Nobody waits longer than this, however busy the machine is. */
+const longest = 60_000;
+/** What the server may compute on one answer; a busy machine makes it late, not busy. */
+const mostWork = 3000;
+const late = 1000;
 const parallel = 8;
 /** What a run may leave behind after everything it made was deleted. */
 const mostGrowth = 128 * 1024 * 1024;
@@ -31,6 +35,7 @@ let failure: string | undefined;
 const underWay = new Set<FuzzRequest>();
 let sent = 0;
 let slowest = 0;
+let busiest = 0;
 
 child.on('exit', (code, signal) => fail(`the server died (${code ?? signal})`));
 
@@ -40,13 +45,13 @@ function fail(what: string, request?: FuzzRequest): void {
 
 async function send(request: FuzzRequest): Promise<{ status: number; contentType: string; body: string }> {
   const stop = new AbortController();
-  const late = Promise.withResolvers<never>();
+  const silence = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
-    late.reject(new Error(`silent for ${longest} ms`));
+    silence.reject(new Error(`silent for ${longest} ms`));
     stop.abort();
   }, longest);
   try {
-    return await Promise.race([exchange(request, stop.signal), late.promise]);
+    return await Promise.race([exchange(request, stop.signal), silence.promise]);
   } finally {
     clearTimeout(timer);
   }
@@ -94,13 +99,39 @@ async function judged(request: FuzzRequest): Promise<void> {
   }
   const took = clock.monotonic() - started;
   slowest = Math.max(slowest, took);
-  if (took > longest) fail(`an answer after ${Math.round(took)} ms`, request);
+  if (took > late) await judgeWork(started, request);
 }
 
-async function heapOf(server: ChildProcess): Promise<number> {
-  server.send('heap');
-  const [{ heap }] = (await once(server, 'message')) as [{ heap: number }];
-  return heap;
+/** One question after the other: answers do not say what they answer. */
+let asked: Promise<unknown> = Promise.resolve();
+function ask(server: ChildProcess, question: 'heap' | 'cpu'): Promise<number> {
+  const answer = asked.then(async () => {
+    server.send(question);
+    const [answers] = (await once(server, 'message')) as [Record<string, number>];
+    return answers[question]!;
+  });
+  asked = answer.catch(() => undefined);
+  return answer;
+}
+
+/** What the server had computed at times before; a blocked one answers when it is free again. */
+const work: { readonly at: number; readonly cpu: number }[] = [];
+async function measureWork(): Promise<number> {
+  const at = clock.monotonic();
+  const cpu = await ask(child, 'cpu');
+  work.push({ at, cpu });
+  if (work.length > 600) work.shift();
+  return cpu;
+}
+
+/** A late answer is the server's fault when it was the server that computed all the while. */
+async function judgeWork(started: number, request: FuzzRequest): Promise<void> {
+  const before = work.findLast(({ at }) => at <= started)?.cpu ?? 0;
+  const spent = (await measureWork()) - before;
+  busiest = Math.max(busiest, spent);
+  if (spent <= mostWork) return;
+  const others = [...underWay].map((each) => JSON.stringify(each).slice(0, 1500)).join('\n');
+  fail(`the server computed for ${Math.round(spent)} ms before it answered; under way:\n${others}`, request);
 }
 
 const headers = { authorization: 'Bearer fuzz', 'content-type': 'application/json' };
@@ -141,8 +172,10 @@ async function cleanUp(): Promise<void> {
 }
 
 await admin('POST', '/api/v1/namespaces', { metadata: { name: namespace } });
-const before = await heapOf(child);
+const before = await ask(child, 'heap');
 const end = clock.monotonic() + Number(values.seconds) * 1000;
+await measureWork();
+const measuring = setInterval(() => void measureWork(), 200);
 await Promise.all(
   Array.from({ length: parallel }, async () => {
     while (failure === undefined && clock.monotonic() < end) {
@@ -151,13 +184,16 @@ await Promise.all(
     }
   }),
 );
+clearInterval(measuring);
 if (failure === undefined) {
   await cleanUp();
   const { status } = await admin('GET', '/readyz');
   if (status !== 200) fail(`the server is not ready any more: ${status}`);
-  const growth = (await heapOf(child)) - before;
+  const growth = (await ask(child, 'heap')) - before;
   if (growth > mostGrowth) fail(`the server grew by ${Math.round(growth / 1024 / 1024)} MiB`);
-  console.log(`fuzz: ${sent} requests, slowest ${Math.round(slowest)} ms, heap ${Math.round(growth / 1024)} KiB more`);
+  console.log(
+    `fuzz: ${sent} requests, slowest ${Math.round(slowest)} ms, busiest ${Math.round(busiest)} ms, heap ${Math.round(growth / 1024)} KiB more`,
+  );
   console.log(
     `fuzz: ${[...codes]
       .sort(([a], [b]) => a - b)

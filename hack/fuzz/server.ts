@@ -17,8 +17,10 @@ const server = new ApiServer({
 });
 const { url } = await server.listen();
 process.send?.({ url });
-process.on('message', () => {
-  (globalThis as { gc?: () => void }).gc?.();
-  process.send?.({ heap: process.memoryUsage().heapUsed });
+process.on('message', (question) => {
+  if (question === 'heap') {
+    (globalThis as { gc?: () => void }).gc?.();
+    process.send?.({ heap: process.memoryUsage().heapUsed });
+  } else process.send?.({ cpu: process.cpuUsage().user / 1000 });
 });
 process.on('disconnect', () => process.exit(0));

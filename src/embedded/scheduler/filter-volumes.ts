@@ -79,7 +79,8 @@ function storageClassOf(claim: PersistentVolumeClaim, state: ClusterState): Stor
   return claim.spec?.storageClassName ? state.lookups.storageClass(claim.spec.storageClassName) : undefined;
 }
 
-function reaches(volume: PersistentVolume, node: Node): boolean {
+/** Whether pods on a node can use a volume. */
+export function reaches(volume: PersistentVolume, node: Node): boolean {
   const required = volume.spec?.nodeAffinity?.required;
   return required === undefined || matchesAnyTerm(required.nodeSelectorTerms, node);
 }

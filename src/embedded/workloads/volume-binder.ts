@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Claims get volumes: one that exists and fits, or a new one where the class has a provisioner.
+import { compareStrings } from '../../base/order.ts';
 import { ignoreNotFound, isAlreadyExists } from '../../kube/api-error.ts';
 import { kinds, type PersistentVolume, type PersistentVolumeClaim, type StorageClass } from '../../kube/kinds.ts';
+import { Quantity } from '../../kube/quantity.ts';
 import { Controller, type Result } from '../../runtime/controller.ts';
-import { isMatch } from '../scheduler/filter-volumes.ts';
+import { isMatch, reaches } from '../scheduler/filter-volumes.ts';
 import { type ControlPlane, vanishingIsFine } from './context.ts';
 
 /** Set by the scheduler on a claim that waits for its first consumer. */
@@ -66,7 +68,11 @@ class VolumeBinder {
     const nodeName = claim.metadata.annotations?.[selectedNodeAnnotation];
     const waits = storageClass?.volumeBindingMode === 'WaitForFirstConsumer' && !nodeName;
     if (waits) return undefined;
-    const fitting = volumes.list().find((volume) => isMatch(volume, claim));
+    const node = nodeName ? this.#plane.informers.of(kinds.Node).get(nodeName) : undefined;
+    const [fitting] = volumes
+      .list()
+      .filter((volume) => isMatch(volume, claim) && (!node || reaches(volume, node)))
+      .sort(bySize);
     if (fitting) return fitting;
     const provisions = storageClass && storageClass.provisioner !== 'kubernetes.io/no-provisioner';
     return provisions ? this.#provision(claim, storageClass, nodeName) : undefined;
@@ -140,6 +146,13 @@ class VolumeBinder {
     if (volume.spec.persistentVolumeReclaimPolicy === 'Delete') await ignoreNotFound(client.delete(name));
     else await ignoreNotFound(client.patchStatus(name, { status: { phase: 'Released' } }));
   }
+}
+
+/** The smallest first: a claim takes no more than it needs. */
+function bySize(a: PersistentVolume, b: PersistentVolume): number {
+  const size = (volume: PersistentVolume): Quantity =>
+    Quantity.tryParse(volume.spec.capacity?.['storage']) ?? Quantity.zero;
+  return size(a).cmp(size(b)) || compareStrings(a.metadata.name!, b.metadata.name!);
 }
 
 function claimReference(claim: PersistentVolumeClaim): NonNullable<PersistentVolume['spec']['claimRef']> {

@@ -12,7 +12,7 @@ interface BluntRefusal {
   readonly message: RegExp;
   readonly reason?: 'InternalError';
   /** Sets the scene with one client and sends the request with another. */
-  ask(context: Context): Promise<Reply>;
+  readonly ask: (context: Context) => Promise<Reply>;
 }
 
 const strategic =

@@ -3,7 +3,7 @@
 
 import type { Thing } from '../caller.ts';
 import { type ConformanceCase, type Context, eventually, has, missing, ok, same } from '../case.ts';
-import { container, deployment } from '../objects.ts';
+import { container, deployment, pod } from '../objects.ts';
 
 const slow = 30_000;
 const labels = { app: 'x' };
@@ -52,6 +52,21 @@ const volume = (name: string, storageClassName: string) => ({
     hostPath: { path: '/nowhere' },
   },
 });
+
+const storageClass = (name: string, volumeBindingMode: string) => ({
+  apiVersion: 'storage.k8s.io/v1',
+  kind: 'StorageClass',
+  metadata: { name },
+  provisioner: 'kubernetes.io/no-provisioner',
+  volumeBindingMode,
+});
+
+/** A volume that only the machine of this label reaches. */
+const localVolume = (name: string, storageClassName: string, key: string, value: string) => {
+  const nodeSelectorTerms = [{ matchExpressions: [{ key, operator: 'In', values: [value] }] }];
+  const made = volume(name, storageClassName);
+  return { ...made, spec: { ...made.spec, nodeAffinity: { required: { nodeSelectorTerms } } } };
+};
 
 export const workloadCases: readonly ConformanceCase[] = [
   {
@@ -209,13 +224,6 @@ export const workloadCases: readonly ConformanceCase[] = [
     title: 'a claim binds to a volume that fits, at once or, where its class says so, not before a pod needs it',
     controllers: true,
     run: async ({ a, b, c, path, unique }) => {
-      const storageClass = (name: string, volumeBindingMode: string) => ({
-        apiVersion: 'storage.k8s.io/v1',
-        kind: 'StorageClass',
-        metadata: { name },
-        provisioner: 'kubernetes.io/no-provisioner',
-        volumeBindingMode,
-      });
       const [now, later] = [unique('now').slice(0, 60), unique('later').slice(0, 60)];
       await ok(a.post(path('storageclasses'), storageClass(now, 'Immediate')));
       await ok(a.post(path('storageclasses'), storageClass(later, 'WaitForFirstConsumer')));
@@ -232,6 +240,66 @@ export const workloadCases: readonly ConformanceCase[] = [
       await ok(a.get(path('persistentvolumeclaims', 'later')), { status: { phase: 'Pending' } });
       await ok(a.get(path('persistentvolumes', later)), { status: { phase: 'Available' } });
       await ok(a.delete(path('persistentvolumes', later)));
+    },
+  },
+  {
+    id: 'workloads/volume-waits-for-consumer',
+    title: 'a claim that waits binds once a pod wants it, to the volume that the machine of this pod reaches',
+    controllers: true,
+    run: async ({ a, b, c, path, unique }) => {
+      const [later, far, near] = ['later', 'far', 'near'].map((name) => unique(name).slice(0, 60)) as [
+        string,
+        string,
+        string,
+      ];
+      const key = 'conformance.example.com/rack';
+      // Tainted: pods of others are not to land here.
+      const taint = { key, value: near, effect: 'NoSchedule' };
+      const size = { cpu: '4', memory: '8Gi', pods: '10' };
+      await ok(a.post(path('nodes'), { metadata: { name: near, labels: { [key]: near } }, spec: { taints: [taint] } }));
+      await ok(
+        a.patch('strategic', path('nodes', near, 'status'), {
+          status: { capacity: size, allocatable: size, conditions: [{ type: 'Ready', status: 'True' }] },
+        }),
+      );
+      await ok(a.post(path('storageclasses'), storageClass(later, 'WaitForFirstConsumer')));
+      await ok(b.post(path('persistentvolumes'), localVolume(far, later, key, far)));
+      await ok(b.post(path('persistentvolumes'), localVolume(near, later, key, near)));
+      await ok(b.post(path('persistentvolumeclaims'), claim('data', later)));
+      await eventually(() => ok(c.get(path('persistentvolumes', near)), { status: { phase: 'Available' } }), slow);
+      await ok(c.get(path('persistentvolumeclaims', 'data')), {
+        spec: { volumeName: undefined },
+        status: { phase: 'Pending' },
+      });
+      const volumes = [{ name: 'data', persistentVolumeClaim: { claimName: 'data' } }];
+      // Whatever else the machine is tainted with while nobody runs it.
+      await ok(
+        c.post(
+          path('pods'),
+          pod('consumer', { volumes, tolerations: [{ operator: 'Exists' }], nodeSelector: { [key]: near } }),
+        ),
+      );
+      await eventually(
+        () =>
+          ok(a.get(path('persistentvolumeclaims', 'data')), {
+            metadata: { annotations: { 'pv.kubernetes.io/bind-completed': 'yes' } },
+            spec: { volumeName: near },
+            status: { phase: 'Bound', accessModes: ['ReadWriteOnce'], capacity: { storage: '2Gi' } },
+          }),
+        slow,
+      );
+      await ok(a.get(path('persistentvolumes', near)), {
+        spec: { claimRef: { kind: 'PersistentVolumeClaim', name: 'data' } },
+        status: { phase: 'Bound' },
+      });
+      await ok(a.get(path('persistentvolumes', far)), {
+        spec: { claimRef: undefined },
+        status: { phase: 'Available' },
+      });
+      await eventually(() => ok(b.get(path('pods', 'consumer')), { spec: { nodeName: near } }), slow);
+      await ok(b.delete(path('pods', 'consumer'), { gracePeriodSeconds: 0 }));
+      await ok(b.delete(path('nodes', near)));
+      await ok(b.delete(path('persistentvolumes', far)));
     },
   },
 ];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the solver chooses where several answers are allowed, and what it never gives up.
 import { describe, expect, test } from 'vitest';
-import type { Pod, PodSpec } from './objects.ts';
+import type { NodePool, Pod, PodSpec } from './objects.ts';
 import type { Problem, SolveResult } from './problem.ts';
 import { solve } from './solve.ts';
 import { instanceType, nodePool, offering, oneOf, pod } from './testing/builders.ts';
@@ -49,6 +49,38 @@ describe('choices', () => {
       pods: [pod('web', { spec })],
     });
     expect(result.errors).toEqual([]);
+  });
+
+  describe('between pools of two clouds', () => {
+    const of = (name: string, kind: string): NodePool => {
+      const pool = nodePool(name);
+      const nodeClassRef = { group: 'example.com', kind, name: 'default' };
+      return { ...pool, spec: { ...pool.spec, template: { spec: { nodeClassRef } } } };
+    };
+    const bought = (kinds: readonly [string, string], estimated: boolean): string | undefined => {
+      const dear = instanceType('dear', size, [offering('a', 'on-demand', 0.2)]);
+      const cheap = instanceType('cheap', size, [offering('a', 'on-demand', 0.1, { estimated })]);
+      // Without prices, the later name comes first.
+      const pools = [of('z-dear', kinds[0]), of('a-cheap', kinds[1])];
+      const problem = {
+        nodePools: pools,
+        instanceTypes: { 'z-dear': [dear], 'a-cheap': [cheap] },
+        pods: [pod('web'), pod('db')],
+      };
+      return place(problem).newNodeClaims[0]?.nodePool;
+    };
+
+    test('the lower price decides where both are known', () => {
+      expect(bought(['A', 'B'], false)).toBe('a-cheap');
+    });
+
+    test('a guessed price does not', () => {
+      expect(bought(['A', 'B'], true)).toBe('z-dear');
+    });
+
+    test('within one cloud a guess is as good as a price', () => {
+      expect(bought(['A', 'A'], true)).toBe('a-cheap');
+    });
   });
 
   test('the order of keys changes nothing', () => {

@@ -255,7 +255,10 @@ export class Packer {
     return this.#domains.leastPriceIn(template, template.catalog.view(bases[0]!, portMask), shape);
   }
 
-  /** The pools that a pod is offered a node from, in order: by weight, and where that is equal and prices count, by price. */
+  /**
+   * The pools that a pod is offered a node from, in order: by weight, and where that is equal and prices count, by price.
+   * Where a price is a guess, clouds keep the order they have without prices.
+   */
   #openings(reach: Reach, shape: number): readonly Opening[] {
     const { templates } = reach;
     if (this.#joins !== 'cheapest' || templates.length < 2) return templates;
@@ -265,9 +268,20 @@ export class Packer {
       this.#cheapOpenings.set(reach, byShape);
     }
     byShape[shape] ??= templates.toSorted(
-      (a, b) => b.template.weight - a.template.weight || this.#priceAlone(a, shape) - this.#priceAlone(b, shape) || 0,
+      (a, b) =>
+        b.template.weight - a.template.weight ||
+        this.#placeOfCloud(a, templates) - this.#placeOfCloud(b, templates) ||
+        this.#priceAlone(a, shape) - this.#priceAlone(b, shape) ||
+        0,
     );
     return byShape[shape];
+  }
+
+  /** Where the cloud of a pool comes among those of its weight; the same for all of them when every price is known. */
+  #placeOfCloud({ template: { weight, cloud } }: Opening, templates: readonly Opening[]): number {
+    const equals = templates.filter(({ template }) => template.weight === weight);
+    if (equals.every(({ template }) => template.isPriced)) return 0;
+    return equals.findIndex(({ template }) => template.cloud === cloud);
   }
 
   /** By how much the cheapest launch of a node grows when the pod that is looked for joins it. */

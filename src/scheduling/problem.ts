@@ -23,6 +23,8 @@ export interface OfferingSpec {
   readonly requirements: readonly RequirementSpec[];
   /** Per hour. */
   readonly price: number;
+  /** The price is a guess: it orders the offerings of one cloud, and is no reason to prefer a cloud to another. */
+  readonly estimated?: boolean;
   /** Default true. */
   readonly available?: boolean;
   /** How many instances the reservation has left; only for capacity type `reserved`. */

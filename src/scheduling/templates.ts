@@ -17,7 +17,7 @@ import { type Daemon, DaemonLoad } from './daemons.ts';
 import { TypeReader } from './instance-types.ts';
 import type { NodePool, Taint } from './objects.ts';
 import { amountsOf, quantityProblem, subtractFrom } from './pod-resources.ts';
-import type { LabelRules, ObjectError, Problem } from './problem.ts';
+import type { LabelRules, ObjectError, OfferingSpec, Problem } from './problem.ts';
 import type { RequirementSpace, SetId } from './requirement-space.ts';
 import { impossibleKey, mergeRequirements, Requirement, requirementsOf, requirementsOfLabels } from './requirements.ts';
 
@@ -31,6 +31,10 @@ export interface Template {
   readonly index: number;
   readonly nodePool: string;
   readonly weight: number;
+  /** Pools with NodeClasses of one kind belong to one cloud. */
+  readonly cloud: string;
+  /** Whether all of its prices are known: only then they can be compared with those of another cloud. */
+  readonly isPriced: boolean;
   readonly dialect: Dialect;
   readonly taints: readonly Taint[];
   /** Labels that a pod may ask for although nothing has decided them yet: the cloud's own, and the pool's. */
@@ -202,6 +206,8 @@ function readTemplate(pool: NodePool, index: number, inputs: TemplateInputs): Te
     index,
     nodePool: name,
     weight: pool.spec.weight ?? 0,
+    cloud: cloudOf(pool),
+    isPriced: sold.every((type) => type?.offerings?.every(isPriced) ?? true),
     dialect,
     taints,
     mayBeUndefined,
@@ -211,6 +217,17 @@ function readTemplate(pool: NodePool, index: number, inputs: TemplateInputs): Te
     isPicky: minValueKeys.length > 0 || catalog.hasReserved,
     limits,
   };
+}
+
+/** The cloud of a pool, as far as a problem tells: the kind of its NodeClass. */
+export function cloudOf({ spec }: NodePool): string {
+  const { group = '', kind = '' } = spec.template.spec?.nodeClassRef ?? {};
+  return `${group}/${kind}`;
+}
+
+/** Whether the price is known: a guess is not, nor is one that nobody told. */
+export function isPriced({ price, estimated }: OfferingSpec): boolean {
+  return estimated !== true && Number.isFinite(price) && price > 0;
 }
 
 /** The label that carries reservation ids in a pool. */

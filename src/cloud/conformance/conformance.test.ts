@@ -189,6 +189,13 @@ const mutants: Readonly<Record<string, { harness: ReturnType<typeof broken>; cau
     })),
     caughtBy: ['get-instance-types/offerings'],
   },
+  'hides that it does not know a price': {
+    harness: withTypes((type) => ({
+      ...type,
+      offerings: [...type.offerings.slice(1), { ...type.offerings[0]!, price: 0 }],
+    })),
+    caughtBy: ['get-instance-types/offerings'],
+  },
   'offers the same twice': {
     harness: withTypes((type) => ({ ...type, offerings: [...type.offerings, type.offerings[0]!] })),
     caughtBy: ['get-instance-types/offerings'],

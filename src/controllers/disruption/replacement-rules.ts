@@ -6,6 +6,7 @@ import type { InstanceType } from '../../cloud/provider.ts';
 import type { RequirementSpec } from '../../scheduling/objects.ts';
 import type { NewNodeClaim } from '../../scheduling/problem.ts';
 import { conflict, type Requirements, requirementsOf } from '../../scheduling/requirements.ts';
+import { cloudOf, isPriced } from '../../scheduling/templates.ts';
 import type { PoolCatalog } from '../../state/pool-catalog.ts';
 import type { Candidate } from './candidates.ts';
 
@@ -13,6 +14,8 @@ import type { Candidate } from './candidates.ts';
 const spotFlexibility = 15;
 
 export const cannotBeCheaper = "Can't replace with a cheaper node";
+
+export const notComparable = 'Its price and that of its replacement in another cloud are not both known';
 
 export interface ReplacementRules {
   readonly catalog: PoolCatalog;
@@ -29,6 +32,7 @@ export function cheaperReplacements(
   const price = candidates.reduce((sum, candidate) => sum + candidate.price, 0);
   const bought = claims.reduce((sum, claim) => sum + claim.price, 0);
   if (!(bought < price)) return cannotBeCheaper;
+  if (!areComparable(candidates, claims, catalog)) return notComparable;
   const allSpot = candidates.every(({ machine }) => machine.labels[labels.capacityType] === capacityTypes.spot);
   const replaced = pricesByType(candidates);
   const filtered: NewNodeClaim[] = [];
@@ -51,6 +55,24 @@ export function cheaperReplacements(
     filtered.push(result.claim());
   }
   return filtered;
+}
+
+/** Between machines of several clouds a guessed price decides nothing. */
+function areComparable(
+  candidates: readonly Candidate[],
+  claims: readonly NewNodeClaim[],
+  { pools, instanceTypes }: PoolCatalog,
+): boolean {
+  const poolOf = new Map(pools.map((pool) => [pool.metadata.name ?? '', pool]));
+  const bought = claims.flatMap(({ nodePool }) => poolOf.get(nodePool) ?? []);
+  const clouds = new Set([...candidates.map(({ nodePool }) => nodePool), ...bought].map(cloudOf));
+  if (clouds.size < 2) return true;
+  const sold = claims.flatMap(({ nodePool, instanceTypes: names }) => {
+    const listed = new Set(names);
+    return (instanceTypes[nodePool] ?? []).filter(({ name }) => listed.has(name));
+  });
+  const going = candidates.flatMap(({ instanceType }) => instanceType ?? []);
+  return [...going, ...sold].every(({ offerings }) => offerings.every(isPriced));
 }
 
 const nothing: ReadonlyMap<string, number> = new Map();

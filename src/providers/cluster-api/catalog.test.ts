@@ -179,5 +179,6 @@ describe('instance types', () => {
       ({ requirements }) => requirements.find(({ key }) => key.endsWith('price-source'))?.values,
     );
     expect(sources).toEqual([['table'], ['estimate']]);
+    expect(found.map(({ offerings }) => offerings[0]?.estimated)).toEqual([undefined, true]);
   });
 });

@@ -188,9 +188,10 @@ export function catalogOf(members: readonly Member[], options: CatalogOptions): 
 function offeringOf(makers: readonly Member[], options: CatalogOptions): Offering {
   const { shape } = makers[0]!;
   const selling = makers.filter((member) => isAvailable(member, options));
-  const prices = (selling.length > 0 ? selling : makers).map(({ price }) => price.amount);
+  const prices = (selling.length > 0 ? selling : makers).map(({ price }) => price);
   return {
-    price: Math.min(...prices),
+    price: Math.min(...prices.map(({ amount }) => amount)),
+    ...(prices.some(({ source }) => source === 'estimate') ? { estimated: true } : {}),
     available: selling.length > 0,
     requirements: [is(wellKnown.zone, shape.zone ?? ''), is(wellKnown.capacityType, shape.capacityType)],
   };

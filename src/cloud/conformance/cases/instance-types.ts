@@ -38,6 +38,10 @@ function expectSaneOfferings(type: InstanceType, reservationLabel: string | unde
       Number.isFinite(offering.price) && offering.price >= 0,
       `${type.name} in ${zone}: the price ${offering.price}`,
     );
+    assert.ok(
+      offering.price > 0 || offering.estimated,
+      `${type.name} in ${zone}: a price that is not known must be marked as an estimate`,
+    );
     let reservation = '';
     if (capacityType === capacityTypes.reserved) {
       assert.ok(reservationLabel, `${type.name}: reserved offerings need the provider's reservationLabel`);

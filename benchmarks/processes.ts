@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { compileCacheFolder } from '../bin/compile-cache.js';
 import { tool } from '../hack/tools/tools.ts';
 import type { Problem, SolveResult } from '../src/scheduling/problem.ts';
 
@@ -13,10 +14,17 @@ export function buildPeer(): Promise<string> {
   return tool('scheduler-peer');
 }
 
+const folder = compileCacheFolder();
+/** Code compiled by an earlier process serves the next one, as it does for every start of the product (bin/karpenter.js). */
+const compiled: Record<string, string> = folder === undefined ? {} : { NODE_COMPILE_CACHE: folder };
+
 /** Runs a program to its end and returns what it printed. */
 function run(command: string, args: readonly string[], input?: string): Promise<string> {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'] });
+    const child = spawn(command, args, {
+      stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+      env: { ...process.env, ...compiled },
+    });
     const out: Buffer[] = [];
     const err: Buffer[] = [];
     child.stdout!.on('data', (chunk: Buffer) => out.push(chunk));

@@ -5,6 +5,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { keepCompiledCode } from './compile-cache.js';
 import { isAtLeast, oldestNode, oldestNodeForSources, pinnedNode } from './pinned-node.js';
 
 // A clone runs the sources as they are; the published package carries dist/, because Node strips no types below
@@ -21,6 +22,7 @@ const heapFlags = heapFlagsFor(process.argv.slice(2), process.env);
 const fits = isAtLeast(process.version, floor);
 
 if (fits && heapFlags.length === 0) {
+  keepCompiledCode();
   await import(main.href);
 } else {
   const node = fits ? process.execPath : pinnedNode();

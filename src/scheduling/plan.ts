@@ -324,7 +324,7 @@ function bestSizePrice({ batch, requests }: World, { template: { catalog }, grou
     if (prices[i]! >= best || !catalog.fitsRow(rows[i]!, largest)) continue;
     let machines = 1;
     for (let r = 0, at = rows[i]! * total.length; r < total.length; r++, at++)
-      if (total[r]! > 0) machines = Math.max(machines, total[r]! / catalog.free[at]!);
+      if (total[r]! > 0) machines = Math.max(machines, Math.ceil(total[r]! / catalog.free[at]!));
     best = Math.min(best, machines * prices[i]!);
   }
   return best;

@@ -65,7 +65,7 @@ export class LkeMachines implements Machines {
     this.#pools = new Pools({
       client,
       clock,
-      clusterId: async () => (await this.#cluster()).id,
+      cluster: () => this.#cluster(),
       pollMs: configuration.retryDelayMs,
     });
   }

@@ -3,7 +3,7 @@
 // list serves everybody who asks at the same time.
 import type { Clock } from '../../base/clock.ts';
 import { isGone } from './api-errors.ts';
-import type { LkePool, LkePoolNode } from './api-types.ts';
+import type { LinodeInstance, LkePool, LkePoolNode } from './api-types.ts';
 import type { LinodeClient } from './client.ts';
 import { fullUid, tagKeys, tagValue } from './names.ts';
 import { sharedAfter, waitFor } from './shared-call.ts';
@@ -18,7 +18,7 @@ export interface OwnPool extends LkePool {
 
 export interface PoolsOptions {
   readonly client: LinodeClient;
-  readonly clusterId: () => Promise<number>;
+  readonly cluster: () => Promise<{ readonly id: number; readonly tier: 'standard' | 'enterprise' }>;
   readonly clock: Clock;
   /** The least time between two lists for those who wait for a change. */
   readonly pollMs: number;
@@ -109,8 +109,8 @@ export class Pools {
   }
 
   async #read(): Promise<PoolView> {
-    const { client, clusterId, clock } = this.#options;
-    const id = await clusterId();
+    const { client, cluster, clock } = this.#options;
+    const { id, tier } = await cluster();
     const startedAt = clock.monotonic();
     const listed = await client.list<LkePool>(`lke/clusters/${id}/pools`, { signal: this.#signal });
     const known = new Set(listed.map((pool) => pool.id));
@@ -121,10 +121,33 @@ export class Pools {
     );
     const pools = [...listed, ...missing.flatMap((pool) => (pool ? [pool] : []))];
     const own = pools.filter((pool) => isOwn(pool)).map((pool) => this.#own(pool));
-    const view = new PoolView(own.sort((a, b) => a.id - b.id));
+    const complete = tier === 'enterprise' ? await this.#withMachines(own, id) : own;
+    const view = new PoolView(complete.sort((a, b) => a.id - b.id));
     this.#forget(startedAt, known);
     this.#last = { view, at: startedAt };
     return view;
+  }
+
+  /**
+   * Enterprise clusters list the nodes of a new pool up to a minute late, and mark its Linodes at once: with the pool and
+   * the cluster. Both are checked here as well, because a filter that is not understood lets everything through.
+   */
+  async #withMachines(own: readonly OwnPool[], clusterId: number): Promise<OwnPool[]> {
+    if (own.every((pool) => machineOf(pool))) return [...own];
+    const filter = { '+and': [{ tags: { '+contains': `lke${clusterId}` } }, { tags: { '+contains': tagKeys.uid } }] };
+    const linodes = await this.#options.client.list<LinodeInstance>('linode/instances', {
+      filter,
+      signal: this.#signal,
+    });
+    const byPool = new Map<string, LinodeInstance>();
+    for (const linode of linodes) {
+      const of = tagValue(linode.tags, 'nodepool');
+      if (of !== undefined && linode.lke_cluster_id === clusterId) byPool.set(of, linode);
+    }
+    return own.map((pool) => {
+      const linode = machineOf(pool) ? undefined : byPool.get(String(pool.id));
+      return linode ? { ...pool, nodes: [{ id: '', instance_id: linode.id, status: 'not_ready' }] } : pool;
+    });
   }
 
   /** What a list left out though we made it: either the list lags, or somebody removed it. */

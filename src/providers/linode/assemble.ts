@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Puts the provider together from a configuration and a door to the Linode API.
+import type { Clock } from '../../base/clock.ts';
+import type { Random } from '../../base/random.ts';
+import type { Cluster } from '../../runtime/clusters.ts';
+import type { Logger } from '../../runtime/logging.ts';
+import type { Runnable } from '../../runtime/manager.ts';
+import type { Metrics } from '../../runtime/metrics.ts';
+import { Account } from './account.ts';
+import { Catalog } from './catalog.ts';
+import { LinodeClient } from './client.ts';
+import type { LinodeDoor } from './door.ts';
+import { LkeMachines } from './lke.ts';
+import type { Machines } from './machines.ts';
+import { LinodeProvider } from './provider.ts';
+import type { LinodeConfiguration } from './settings.ts';
+import { UnavailablePlans } from './unavailable.ts';
+
+export interface AssembleOptions {
+  readonly door: LinodeDoor;
+  readonly configuration: LinodeConfiguration;
+  /** Where NodeClaims and LinodeNodeClasses live. */
+  readonly karpenter: Cluster;
+  /** Where Nodes appear. */
+  readonly workload: Cluster;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly userAgent?: string;
+}
+
+export interface LinodeParts {
+  readonly provider: LinodeProvider;
+  readonly machines: Machines;
+  readonly account: Account;
+  /** Its own controllers. */
+  readonly runnables: readonly Runnable[];
+}
+
+/** The provider and its controllers. Nothing is asked yet. */
+export function assembleLinode(options: AssembleOptions): LinodeParts {
+  const { door, configuration, karpenter, workload, clock, log, metrics, userAgent } = options;
+  const { token, apiVersion, timeoutMs, mode, memoryOverhead } = configuration;
+  const client = new LinodeClient({
+    door,
+    token,
+    apiVersion,
+    timeoutMs,
+    clock,
+    metrics,
+    ...(userAgent ? { userAgent } : {}),
+  });
+  const account = new Account({ client, configuration, clock });
+  const unavailable = new UnavailablePlans(clock);
+  const catalog = new Catalog({ client, account, workload, unavailable, mode, memoryOverhead, clock, log, metrics });
+  const machines = new LkeMachines({ client, account, unavailable, configuration, clock, log });
+  const provider = new LinodeProvider({ machines, catalog, karpenter });
+  return { provider, machines, account, runnables: [] };
+}

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+import { describe, test } from 'vitest';
+import { testConformance } from '../../cloud/conformance/index.ts';
+import { LinodeHarness } from './testing/harness.ts';
+
+const runner = { describe, test: test as never };
+testConformance('linode, LKE', () => LinodeHarness.start(), runner);
+testConformance('linode, LKE Enterprise', () => LinodeHarness.start({ tier: 'enterprise' }), runner);

@@ -112,6 +112,16 @@ describe('an output', () => {
     expect(() => openOutputs([path], () => undefined)).toThrow('cannot write the log to');
   });
 
+  test('has every key once, the last value of it', () => {
+    const lines: string[] = [];
+    createLogger({ clock: new VirtualClock(), outputs: [{ write: (line) => void lines.push(line) }], fields: { a: 1 } })
+      .with({ Node: { name: 'old' } })
+      .with({ Node: { name: 'n-1' } })
+      .info('initialized nodeclaim', { Node: { name: 'n-1' }, a: 2 });
+    expect(lines[0]).toMatch(/"a":2,"Node":\{"name":"n-1"\},"message":"initialized nodeclaim"\}\n$/);
+    expect(lines[0]!.match(/"Node"/g)).toHaveLength(1);
+  });
+
   test('for people has what they look for and no more, and colours only when wanted', async () => {
     const shown: string[] = [];
     const target = { write: (line: string) => void shown.push(line) };

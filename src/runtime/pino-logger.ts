@@ -47,16 +47,19 @@ export function createLogger(options: LoggerOptions): Logger {
     stream,
   );
   const sampler = options.sampling && new Sampler(clock, options.sampling);
-  return new PinoLogger(options.fields ? root.child(renderFields(options.fields)) : root, sampler);
+  return new PinoLogger(root, sampler, options.fields ? renderFields(options.fields) : {});
 }
 
+/** Fields are kept as they are until a line is written: a key that comes again takes the place of the first. */
 class PinoLogger implements Logger {
   readonly #pino: Pino;
   readonly #sampler: Sampler | undefined;
+  readonly #fields: object;
 
-  constructor(logger: Pino, sampler: Sampler | undefined) {
+  constructor(logger: Pino, sampler: Sampler | undefined, fields: object) {
     this.#pino = logger;
     this.#sampler = sampler;
+    this.#fields = fields;
   }
 
   debug(message: string, fields?: LogFields): void {
@@ -76,7 +79,7 @@ class PinoLogger implements Logger {
   }
 
   with(fields: object): Logger {
-    return new PinoLogger(this.#pino.child(renderFields(fields)), this.#sampler);
+    return new PinoLogger(this.#pino, this.#sampler, { ...this.#fields, ...renderFields(fields) });
   }
 
   #write(level: LogLevel, message: string, fields: LogFields | undefined): void {
@@ -84,11 +87,10 @@ class PinoLogger implements Logger {
     if (this.#sampler && !this.#sampler.admits(level, message)) return;
     try {
       const data = computeFields(fields);
-      if (data) this.#pino[level](renderFields(data), message);
-      else this.#pino[level](message);
+      this.#pino[level](data ? { ...this.#fields, ...renderFields(data) } : this.#fields, message);
     } catch (error) {
       // Fields that cannot be computed or written must not stop who logs them.
-      this.#pino[level]({ loggingError: messageOf(error) }, message);
+      this.#pino[level]({ ...this.#fields, loggingError: messageOf(error) }, message);
     }
   }
 }

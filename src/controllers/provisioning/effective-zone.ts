@@ -6,16 +6,18 @@ import type { RequirementSpec } from '../../scheduling/objects.ts';
 import { Requirement } from '../../scheduling/requirements.ts';
 import type { VolumeAlternatives, VolumeIndex } from '../../scheduling/volumes.ts';
 import type { PoolCatalog } from '../../state/pool-catalog.ts';
+import type { ZoneRules } from './zone-rules.ts';
 
 /** How many pods can go to one zone only, by its name; to several (`flexible`); to none (`none`). Preferences do not count. */
 export function countByZone(
   pods: Iterable<Pod>,
   zones: ReadonlySet<string>,
   volumes: Pick<VolumeIndex, 'alternativesOf'>,
+  rules: Pick<ZoneRules, 'open'>,
 ): Map<string, number> {
   const counts = new Map<string, number>();
   for (const pod of pods) {
-    const zone = effectiveZone(pod, zones, volumes.alternativesOf(pod));
+    const zone = nameOf(openTo(pod, rules, ownZones(pod, zones, volumes.alternativesOf(pod))));
     counts.set(zone, (counts.get(zone) ?? 0) + 1);
   }
   return counts;
@@ -34,17 +36,25 @@ export function zonesOf(catalog: PoolCatalog): Set<string> {
   return zones;
 }
 
-function effectiveZone(pod: Pod, zones: ReadonlySet<string>, volumes: VolumeAlternatives): string {
+/** A selector that cannot be read narrows nothing here: the pass itself says what is wrong with the pod. */
+function openTo(pod: Pod, rules: Pick<ZoneRules, 'open'>, zones: readonly string[]): readonly string[] {
+  try {
+    return rules.open(pod, zones);
+  } catch {
+    return zones;
+  }
+}
+
+/** The zones that a pod and its volumes ask for. */
+function ownZones(pod: Pod, zones: ReadonlySet<string>, volumes: VolumeAlternatives): string[] {
   const selected = pod.spec.nodeSelector?.[labels.zone];
   const terms =
     pod.spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms?.map(
       ({ matchExpressions }) => matchExpressions ?? [],
     ) ?? [];
-  if (selected === undefined && terms.length === 0 && volumes.length === 0) return nameOf([...zones]);
-  return nameOf(
-    [...zones].filter(
-      (zone) => (selected === undefined || selected === zone) && allowedBy(terms, zone) && allowedBy(volumes, zone),
-    ),
+  if (selected === undefined && terms.length === 0 && volumes.length === 0) return [...zones];
+  return [...zones].filter(
+    (zone) => (selected === undefined || selected === zone) && allowedBy(terms, zone) && allowedBy(volumes, zone),
   );
 }
 

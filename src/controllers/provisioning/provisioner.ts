@@ -31,6 +31,7 @@ import { provisioningMetrics } from './metrics.ts';
 import { buyingObstacle, passProblem } from './pass-problem.ts';
 import { solveTask } from './solve-task.ts';
 import type { ValidatedPods } from './validate-pods.ts';
+import { ZoneRules } from './zone-rules.ts';
 
 export interface ProvisionerOptions {
   readonly clusters: Clusters;
@@ -213,8 +214,10 @@ export class Provisioner {
   }
 
   #recordZones(pods: readonly Pod[], catalog: PoolCatalog, volumes: VolumeIndex): void {
-    const counts = countByZone(pods, zonesOf(catalog), volumes);
-    const pending = this.#options.metrics.gauge(provisioningMetrics.pendingByZone);
+    const { state, metrics } = this.#options;
+    const rules = new ZoneRules({ nodes: () => state.nodes(), namespaces: state.sources.namespaces.list() });
+    const counts = countByZone(pods, zonesOf(catalog), volumes, rules);
+    const pending = metrics.gauge(provisioningMetrics.pendingByZone);
     pending.clear();
     for (const [zone, count] of counts) pending.set({ controller, zone }, count);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `npm run nightly -- NAME [ARGUMENT…]`: what takes too long for every change. Each is a table row; it prints what it saw and
 // ends with 1 when something is wrong.
+import { mutants } from './mutants/run.ts';
 import { olderKubernetes } from './nightly/older-kubernetes.ts';
 import { race } from './nightly/race.ts';
 import { upstream } from './nightly/upstream.ts';
@@ -11,6 +12,10 @@ interface Run {
 }
 
 const runs: Readonly<Record<string, Run>> = {
+  mutants: {
+    what: '[--shard I/N] 200 small mistakes in controllers and providers, and who notices them',
+    run: mutants,
+  },
   'older-kubernetes': { what: 'a node bought and given back on Kubernetes 1.33', run: olderKubernetes },
   race: {
     what: "[SCENARIO [ours]] ours and upstream's controller, or ours alone, on the same cluster's work",

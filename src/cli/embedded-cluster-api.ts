@@ -114,7 +114,7 @@ export const clusterApi: EmbeddedCloud = {
       clock,
       random,
       log: silentLogger,
-      behavior: () => ({ provisionMs: 1000, bootMs, deleteMs: 500 }),
+      behavior: () => ({ provisionMs: 1000, bootMs, settleMs: 500, deleteMs: 500 }),
     });
   },
 };

@@ -138,7 +138,8 @@ function describe(joined: Joined, name: string): Described {
 
 function taintsOf({ node, claim }: Joined, registered: boolean, initialized: boolean): Taint[] {
   const startup = claim?.spec?.startupTaints ?? [];
-  const raw = (registered ? node?.spec?.taints : (claim?.spec?.taints ?? node?.spec?.taints)) ?? [];
+  // Until it is registered, a Node may carry what others put on young ones: Cluster API's own taint, say.
+  const raw = (registered ? node?.spec?.taints : claim?.spec?.taints) ?? [];
   const passing = (taint: Taint): boolean =>
     isEphemeralTaint(taint) || startup.some(({ key, effect }) => key === taint.key && effect === taint.effect);
   const taints = initialized || !claim ? [...raw] : raw.filter((taint) => !passing(taint));

@@ -71,6 +71,13 @@ describe('a machine in the state', () => {
     expect(state.nodeByName('a')?.taints).toHaveLength(3);
   });
 
+  test('is not closed by what others put on its young Node before it is registered', async () => {
+    await given(launchedClaim('claim-1', { providerID: 'fake://a' }));
+    const taints = [{ key: 'node.cluster.x-k8s.io/uninitialized', effect: 'NoSchedule' as const }];
+    await given(node('a', { spec: { providerID: 'fake://a', taints } }));
+    expect(state.nodeByName('a')?.taints).toEqual([]);
+  });
+
   test('has what the cloud promised until its Node reports it, and counts one node', async () => {
     await given(launchedClaim('claim-1', { providerID: 'fake://a' }));
     const machine = state.nodeByClaim('claim-1')!;

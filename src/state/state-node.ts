@@ -108,7 +108,7 @@ export class StateNode {
 
   #readTaints(): readonly Taint[] {
     const claim = this.#nodeClaim;
-    const raw = (this.registered ? this.#node?.spec?.taints : (claim?.spec.taints ?? this.#node?.spec?.taints)) ?? [];
+    const raw = (this.registered ? this.#node?.spec?.taints : claim?.spec.taints) ?? [];
     if (!claim || this.initialized) return raw;
     const startup = claim.spec.startupTaints ?? [];
     return raw.filter((taint) => !isKnownEphemeralTaint(taint) && !startup.some((own) => isSameTaint(own, taint)));

@@ -42,6 +42,8 @@ class Machines {
   readonly #context: ModelContext;
   /** When a Machine's infrastructure is to be gone. */
   readonly #endsAt = new Map<string, number>();
+  /** Machines whose Node has been made. */
+  readonly #joined = new Set<string>();
 
   constructor(context: ModelContext) {
     this.#context = context;
@@ -74,7 +76,7 @@ class Machines {
   /** Each step falls due at its own time since the Machine was made: a restart changes nothing. */
   async #bringUp(machine: Machine, behavior: Behavior): Promise<Result | void> {
     const { clock } = this.#context;
-    const { provisionMs = 0, bootMs = 0 } = behavior;
+    const { provisionMs = 0, bootMs = 0, settleMs = 0 } = behavior;
     const age = clock.now() - parseTime(machine.metadata.creationTimestamp!);
     if (behavior.fails !== undefined) {
       if (age < provisionMs) return { requeueAfterMs: provisionMs - age };
@@ -96,6 +98,9 @@ class Machines {
     const left = provisionMs + bootMs - age;
     if (left > 0) return { requeueAfterMs: left };
     await this.#join(machine);
+    const unsettled = left + settleMs;
+    if (unsettled > 0) return { requeueAfterMs: unsettled };
+    await this.#settle(machine);
   }
 
   async #provision(machine: Machine): Promise<void> {
@@ -105,19 +110,27 @@ class Machines {
     await client.resource(types.machine).patch(name, { spec: { providerID } }, { namespace });
   }
 
-  /** The Node appears; then Cluster API finds it by its provider id, labels it and lets it go. */
+  /** The Node appears, once: one that somebody deletes does not come back. */
   async #join(machine: Machine): Promise<void> {
-    const { workload } = this.#context;
-    const nodes = workload.resource(kinds.Node);
-    const { name = '' } = machine.metadata;
-    if (machine.status?.nodeRef === undefined) {
-      try {
-        const told = this.#told(machine);
-        await nodes.create(newNode(machine, told, this.#template(machine), this.#context.nodeTaints));
-      } catch (error) {
-        if (!isAlreadyExists(error)) throw error;
-      }
+    const { nodeTaints, workload } = this.#context;
+    const { uid = '' } = machine.metadata;
+    if (machine.status?.nodeRef !== undefined || this.#joined.has(uid)) return;
+    this.#joined.add(uid);
+    try {
+      await workload
+        .resource(kinds.Node)
+        .create(newNode(machine, this.#told(machine), this.#template(machine), nodeTaints));
+    } catch (error) {
+      if (isAlreadyExists(error)) return;
+      this.#joined.delete(uid);
+      throw error;
     }
+  }
+
+  /** Cluster API finds the Node by its provider id, labels it and lets it go. */
+  async #settle(machine: Machine): Promise<void> {
+    const nodes = this.#context.workload.resource(kinds.Node);
+    const { name = '' } = machine.metadata;
     const node = await ignoreNotFound(nodes.get(name));
     if (!node) return;
     const wanted = initializedNode(machine, node);
@@ -152,6 +165,7 @@ class Machines {
     const rest = finalizers.filter((finalizer) => finalizer !== machineFinalizer);
     await ignoreNotFound(client.resource(types.machine).patch(name, { metadata: { finalizers: rest } }, { namespace }));
     this.#endsAt.delete(uid);
+    this.#joined.delete(uid);
   }
 
   /** Cordons the Node and asks its pods to leave; gives whether they have. */

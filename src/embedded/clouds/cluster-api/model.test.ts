@@ -69,7 +69,7 @@ describe('the model of Cluster API', () => {
     const provisioned = await machines();
     expect(provisioned.every(({ spec }) => spec?.providerID?.startsWith('embedded://default/md-'))).toBe(true);
     expect(running(provisioned)).toBe(0);
-    await clock.step(10_000);
+    await clock.step(12_000);
     expect(running(await machines())).toBe(3);
     const { items: nodes } = await client.resource(kinds.Node).list();
     expect(nodes).toHaveLength(3);

@@ -32,7 +32,7 @@ export interface ClusterApiModelOptions {
 }
 
 /** About what a virtual machine takes. */
-const usual: Behavior = { provisionMs: 5000, bootMs: 10_000, deleteMs: 2000 };
+const usual: Behavior = { provisionMs: 5000, bootMs: 10_000, settleMs: 1500, deleteMs: 2000 };
 const usualTaints = [{ key: names.uninitialized, effect: 'NoSchedule' }];
 
 export interface ClusterApiModel {

@@ -131,6 +131,8 @@ export interface Behavior {
   readonly provisionMs?: number;
   /** From the provider id to its Node. */
   readonly bootMs?: number;
+  /** From its Node to Cluster API's labels on it. */
+  readonly settleMs?: number;
   /** From the deletion to the end. */
   readonly deleteMs?: number;
   readonly neverProvisions?: boolean;

@@ -28,6 +28,7 @@ export interface BinderOptions {
 }
 
 const byUid = 'clusterApiUid';
+const byWaiting = 'clusterApiWaiting';
 /** Changes come in swarms; they are looked at together. */
 const settleMs = 20;
 const retryMs = 1000;
@@ -50,7 +51,22 @@ export class Binder {
     this.#options = options;
     this.#claims = options.karpenter.informers.get(nodeClaimKind as ResourceType<NodeClaim>);
     this.#claims.addIndex(byUid, ({ metadata }) => metadata.uid);
-    options.hub.onChange(() => this.wake());
+    this.#claims.addIndex(byWaiting, (claim) => (isWaiting(claim) ? byWaiting : undefined));
+    // Whoever goes without having been deleted by us waits no longer.
+    this.#claims.addHandler({ deleted: ({ metadata }) => void this.#wanted.delete(metadata.uid ?? '') });
+    // Machines change all the time, long after they were given out: that concerns nobody here.
+    options.hub.onChange(() => {
+      if (this.#isAwaited()) this.wake();
+    });
+  }
+
+  #isAwaited(): boolean {
+    return (
+      this.#wanted.size > 0 ||
+      this.#taken.size > 0 ||
+      this.#waiters.size > 0 ||
+      this.#claims.byIndex(byWaiting, byWaiting).length > 0
+    );
   }
 
   /** A NodeClaim is to get a Machine once one has come for it. */
@@ -226,10 +242,9 @@ export class Binder {
       const machine = this.machineOf(uid);
       if (machine && (providerIDOf(machine) || failureOf(machine))) for (const resolve of waiters) resolve();
     }
-    for (const claim of this.#claims.list()) {
+    for (const claim of this.#claims.byIndex(byWaiting, byWaiting)) {
       const { uid = '', name = '' } = claim.metadata;
-      if (claim.status?.providerID || isDeleting(claim) || this.#waiters.has(uid) || this.#poked.has(uid)) continue;
-      if (claim.spec.nodeClassRef.kind !== 'ClusterAPINodeClass') continue;
+      if (this.#waiters.has(uid) || this.#poked.has(uid)) continue;
       const [machine] = hub.machinesOfClaim(uid);
       if (!machine || !providerIDOf(machine)) continue;
       this.#poked.add(uid);
@@ -242,6 +257,11 @@ export class Binder {
     }
     for (const uid of this.#poked) if (this.#claims.byIndex(byUid, uid).length === 0) this.#poked.delete(uid);
   }
+}
+
+/** A NodeClaim of this cloud that has no machine yet. */
+function isWaiting(claim: NodeClaim): boolean {
+  return !claim.status?.providerID && !isDeleting(claim) && claim.spec.nodeClassRef.kind === 'ClusterAPINodeClass';
 }
 
 /** Takes the first Machine out that came for the batch. */

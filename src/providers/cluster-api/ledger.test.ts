@@ -63,6 +63,24 @@ describe('a ledger', () => {
     expect(claimsOf(plan.ledger)).toEqual(['a', 'b']);
   });
 
+  test('raises nothing that the annotation has no room for, and goes on when there is', () => {
+    const uids = Array.from({ length: 100 }, (_, i) => `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`);
+    const machines = [machine('a'), machine('b')];
+    const state = { ...empty, machines, room: 2000 };
+    const plan = planEntries(state, uids.map(raise));
+    expect(plan.isOverfull).toBe(true);
+    expect(plan.replicas).toBe(sizeOf(plan.ledger));
+    expect(plan.refused.size).toBe(100 - plan.replicas);
+    expect(formatLedger(plan.ledger)!.length).toBeLessThanOrEqual(2000);
+    expect(plan.replicas).toBeGreaterThan(40);
+    const held = claimsOf(plan.ledger);
+    const after = planEntries({ ...state, ledger: plan.ledger, replicas: plan.replicas }, [
+      ...held.slice(0, 10).map((uid) => release(uid)),
+    ]);
+    const next = planEntries({ ...state, ledger: after.ledger, replicas: after.replicas }, [raise(uids[99]!)]);
+    expect([after.replicas, next.replicas, next.isOverfull]).toEqual([plan.replicas - 10, plan.replicas - 9, false]);
+  });
+
   test('§2 GAP: never goes below the minimum', () => {
     const { ledger } = planEntries(empty, [raise('a')]);
     expect(planEntries({ ...empty, ledger, replicas: 2, min: 2 }, [release('a')])).toMatchObject({

@@ -113,6 +113,8 @@ export interface LedgerState {
   readonly min: number;
   readonly max: number;
   readonly machines: readonly Machine[];
+  /** How many bytes the annotation may take; more than enough unless told. */
+  readonly room?: number;
 }
 
 export interface Plan {
@@ -120,6 +122,8 @@ export interface Plan {
   readonly replicas: number;
   /** Raised NodeClaims that found no room. */
   readonly refused: ReadonlySet<string>;
+  /** Whether it was the annotation that had none left, not the member. */
+  readonly isOverfull: boolean;
   /** Machines of nobody that are to be marked before replicas are lowered, so that no other is chosen. */
   readonly marks: readonly Machine[];
   readonly changed: boolean;
@@ -127,20 +131,26 @@ export interface Plan {
 
 /** What becomes of a member: pure, so that it can be worked out anew after a conflict. Entries that hold already change nothing. */
 export function planEntries(state: LedgerState, entries: readonly Entry[]): Plan {
-  const { min, max, machines } = state;
+  const { min, max, machines, room } = state;
   let { replicas } = state;
   let ledger = settled(state.ledger, machines);
   const refused = new Set<string>();
   const raised: string[] = [];
   const adopting: string[] = [];
   let lost = 0;
+  const baseline = baselineOf(machines);
+  const space = room === undefined ? Number.POSITIVE_INFINITY : spaceFor(entries, ledger, baseline, room);
+  let isOverfull = false;
   let adoptable = machines.filter(isUnclaimed).length - pendingOf(ledger);
   for (const entry of entries) {
     const { uid } = entry;
     const held = holds(ledger, uid) || raised.includes(uid) || adopting.includes(uid);
     if (entry.kind === 'raise') {
       if (held) continue;
-      if (entry.adopt && adoptable > 0) {
+      if (raised.length + adopting.length >= space) {
+        isOverfull = true;
+        refused.add(uid);
+      } else if (entry.adopt && adoptable > 0) {
         adoptable--;
         adopting.push(uid);
       } else if (replicas >= max) refused.add(uid);
@@ -159,10 +169,25 @@ export function planEntries(state: LedgerState, entries: readonly Entry[]): Plan
       replicas = lowered;
     }
   }
-  if (raised.length > 0) ledger = withBatch(ledger, { ...baselineOf(machines), claims: raised });
-  if (adopting.length > 0) ledger = withBatch(ledger, { after: '', seen: [], claims: adopting });
+  if (raised.length > 0) ledger = withBatch(ledger, { ...baseline, claims: raised });
+  if (adopting.length > 0) ledger = withBatch(ledger, adopted(adopting));
   const changed = replicas !== state.replicas || formatLedger(ledger) !== formatLedger(state.ledger);
-  return { ledger, replicas, refused, marks: surplus(state, replicas, lost), changed };
+  return { ledger, replicas, refused, isOverfull, marks: surplus(state, replicas, lost), changed };
+}
+
+/**
+ * How many more NodeClaims can be written down for sure. What cannot be recorded is not raised: a replica that nobody knows
+ * the reason of would be lost.
+ */
+function spaceFor(entries: readonly Entry[], ledger: Ledger, baseline: Omit<Batch, 'claims'>, room: number): number {
+  const each = Math.max(...entries.map(({ uid }) => uid.length)) + '"",'.length;
+  // Two batches at most: those that are raised for, those that adopt.
+  const frame = JSON.stringify(withBatch(withBatch(ledger, { ...baseline, claims: [] }), adopted([]))).length + 1;
+  return Math.floor((room - frame) / each);
+}
+
+function adopted(claims: readonly string[]): Batch {
+  return { after: '', seen: [], claims };
 }
 
 function pendingOf({ pending }: Ledger): number {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The provider over the model of Cluster API. Where a test stands for a mark of the specification it is named by it.
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { nodeClaimKind } from '../../api/node-claim.ts';
 import { isInsufficientCapacity, isNodeClaimNotFound, isNodeClassNotReady } from '../../cloud/errors.ts';
 import { kinds } from '../../kube/kinds.ts';
@@ -269,6 +269,20 @@ describe('launching', () => {
     expect(type?.offerings.some(({ available }) => available)).toBe(false);
   });
 
+  test('a member whose record has no room left is passed over, before the API server refuses it', async () => {
+    await world();
+    const price = (amount: string) => ({ 'karpenter.cluster.x-k8s.io/price': amount });
+    await w.member('full', { annotations: { ...price('0.1'), notes: 'x'.repeat(245_500) } });
+    await w.member('other', { annotations: price('1') });
+    await w.pass();
+    await w.launch(await w.claim('a'));
+    expect([await w.replicas('full'), await w.replicas('other')]).toEqual([0, 1]);
+    expect(w.log.lines.map(({ message }) => message)).toContain('the ledger of a member is full: split it');
+    // It is not tried again for the next.
+    await w.launch(await w.claim('b'));
+    expect([await w.replicas('full'), await w.replicas('other')]).toEqual([0, 2]);
+  });
+
   test('a Machine that fails is given back, and its member is not for sale for a while', async () => {
     await world({ behavior: () => ({ fails: 'NoHosts' }) });
     await w.member('md');
@@ -322,6 +336,28 @@ describe('launching', () => {
     expect((await sets.get('ms', { namespace: 'default' })).spec?.replicas).toBe(0);
     expect(await w.machines()).toEqual([]);
   });
+});
+
+test('Machines that change when nobody waits for one wake nobody', async () => {
+  await world();
+  await w.member('md');
+  await w.pass();
+  const claim = await w.launch(await w.claim('a'));
+  await w.pass(60_000);
+  const timers = vi.spyOn(w.clock, 'after');
+  const [machine] = await w.machines();
+  for (let beat = 0; beat < 50; beat++) {
+    const status = { conditions: [{ type: 'NodeHealthy', status: 'True', reason: `beat-${beat}` }] };
+    await w.hub.resource(w.kinds.machine).patchStatus(machine!.metadata.name!, { status }, { namespace: 'default' });
+    await w.pass(100);
+  }
+  const wakes = (): number => timers.mock.calls.filter(([ms]) => ms === 20).length;
+  expect(wakes()).toBe(0);
+  // Somebody who waits does.
+  await w.launch(await w.claim('b'));
+  expect(wakes()).toBeGreaterThan(0);
+  timers.mockRestore();
+  await w.remove(claim);
 });
 
 describe('removing', () => {

@@ -206,6 +206,8 @@ export class ClusterApiProvider implements CloudProvider {
       }
       const outcome = await this.#scaler.enter(member.key, { kind: 'raise', uid, adopt });
       if (outcome === 'done') return member.key;
+      // It would be tried again at once: nothing about the member itself says that it cannot.
+      if (outcome === 'overfull') this.#unavailable.mark(member.key);
     }
     throw new InsufficientCapacityError(
       `none of ${choices.length} MachineDeployments and MachineSets of ClusterAPINodeClass ${nodeClass.metadata.name} fits and has room`,

@@ -10,7 +10,16 @@ import type { Logger } from '../../runtime/logging.ts';
 import { replicasOf, sizeLimit } from './catalog.ts';
 import type { Hub } from './hub.ts';
 import type { Machine, Scalable } from './kinds.ts';
-import { type Entry, emptyLedger, formatLedger, isMarked, type Ledger, parseLedger, planEntries } from './ledger.ts';
+import {
+  type Entry,
+  emptyLedger,
+  formatLedger,
+  isMarked,
+  type Ledger,
+  type Plan,
+  parseLedger,
+  planEntries,
+} from './ledger.ts';
 import { capi, ledgerAnnotation } from './names.ts';
 
 /** A member was written to by others again and again. */
@@ -20,8 +29,14 @@ export class MemberBusyError extends KarpenterError {
   }
 }
 
-/** What became of an entry: done, refused for lack of room, or the member is gone. */
-export type Outcome = 'done' | 'full' | 'gone';
+/**
+ * What became of an entry: done, refused for lack of room, refused because its ledger cannot grow any more, or the member is
+ * gone.
+ */
+export type Outcome = 'done' | 'full' | 'overfull' | 'gone';
+
+/** An API server takes no more than this of all annotations of an object; some is left for those of others. */
+const annotationLimit = 256 * 1024 - 16 * 1024;
 
 interface Waiting {
   readonly entry: Entry;
@@ -35,6 +50,23 @@ interface Line {
   since: number;
   timer: { cancel(): void } | undefined;
   writing: boolean;
+}
+
+type Written = { readonly isGone: true } | Pick<Plan, 'refused' | 'isOverfull'>;
+
+function outcomeOf({ kind, uid }: Entry, written: Written): Outcome {
+  if ('isGone' in written) return 'gone';
+  if (kind !== 'raise' || !written.refused.has(uid)) return 'done';
+  return written.isOverfull ? 'overfull' : 'full';
+}
+
+/** How many bytes one annotation of an object may have, its others being what they are. */
+function roomIn({ metadata }: Scalable, annotation: string): number {
+  let others = 0;
+  for (const [key, value] of Object.entries(metadata.annotations ?? {})) {
+    if (key !== annotation) others += Buffer.byteLength(key) + Buffer.byteLength(value);
+  }
+  return annotationLimit - annotation.length - others;
 }
 
 export interface ScalerOptions {
@@ -113,13 +145,11 @@ export class Scaler {
     line.waiting = [];
     line.writing = true;
     try {
-      const refused = await this.#write(
+      const written = await this.#write(
         key,
         batch.map(({ entry }) => entry),
       );
-      for (const { entry, resolve } of batch) {
-        resolve(refused === 'gone' ? 'gone' : refused.has(entry.uid) && entry.kind === 'raise' ? 'full' : 'done');
-      }
+      for (const { entry, resolve } of batch) resolve(outcomeOf(entry, written));
     } catch (error) {
       for (const { reject } of batch) reject(error);
     }
@@ -128,7 +158,7 @@ export class Scaler {
     else this.#lines.delete(key);
   }
 
-  async #write(key: string, entries: readonly Entry[]): Promise<ReadonlySet<string> | 'gone'> {
+  async #write(key: string, entries: readonly Entry[]): Promise<Written> {
     const { hub, clock, log } = this.#options;
     const [kind = '', namespace = '', name = ''] = key.split('/');
     const type: ResourceType<Scalable> =
@@ -137,7 +167,7 @@ export class Scaler {
     let object = this.object(key);
     for (let attempt = 0; attempt < attempts; attempt++) {
       object ??= await ignoreNotFound(client.get(name, { namespace }));
-      if (!object) return 'gone';
+      if (!object) return { isGone: true };
       const machines = hub.machinesOf(key);
       const before = replicasOf(object);
       const plan = planEntries(
@@ -147,10 +177,12 @@ export class Scaler {
           min: sizeLimit(object, capi.minSize, 0),
           max: sizeLimit(object, capi.maxSize, Number.POSITIVE_INFINITY),
           machines,
+          room: roomIn(object, ledgerAnnotation(hub.identity)),
         },
         entries,
       );
-      if (!plan.changed) return plan.refused;
+      if (plan.isOverfull) log.warn('the ledger of a member is full: split it', { member: key });
+      if (!plan.changed) return plan;
       try {
         for (const machine of plan.marks) await this.mark(machine);
         const written = await client.patch(
@@ -169,9 +201,9 @@ export class Scaler {
         if (plan.replicas !== before) {
           log.info('scaled', { member: key, from: before, to: plan.replicas, nodeclaims: entries.length });
         }
-        return plan.refused;
+        return plan;
       } catch (error) {
-        if (isNotFound(error)) return 'gone';
+        if (isNotFound(error)) return { isGone: true };
         if (!isConflict(error)) throw error;
         object = undefined;
         await clock.sleep(conflictMs * Math.min(attempt, 10));

@@ -46,6 +46,8 @@ export const tools = {
   kubectl: kubernetes('kubectl'),
   /** The fake kubelet of the nodes that the KWOK provider makes. */
   kwok: { module: 'hack/tools/kwok', package: 'sigs.k8s.io/kwok/cmd/kwok' },
+  /** The managers of MachineDeployments, MachineSets and Machines. */
+  'cluster-api': { module: 'hack/tools/cluster-api', package: 'sigs.k8s.io/cluster-api' },
   /** Upstream's own end-to-end suite. */
   'upstream-suite': {
     module: 'hack/tools/karpenter',

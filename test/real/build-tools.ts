@@ -10,6 +10,7 @@ const needed: readonly ToolName[] = [
   'kube-controller-manager',
   'kube-scheduler',
   'kwok',
+  'cluster-api',
   'upstream-suite',
 ];
 

@@ -19,6 +19,10 @@ export interface ControlPlane {
   readonly token: string;
   /** A kubeconfig of a system:masters user. */
   readonly kubeconfig: string;
+  /** Ends the API server without a word, and starts it again on the same port and data after a while. */
+  restartApiServer(awayMs: number): Promise<void>;
+  /** The same for what the API server keeps its objects in. */
+  restartEtcd(awayMs: number): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -48,43 +52,61 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     rmSync(folder, { recursive: true, force: true });
   };
   try {
-    const etcd = await startEtcd(folder, programs);
-    const url = await startApiServer(folder, etcd, programs, options);
+    const etcd = await prepareEtcd(folder);
+    programs.push(await etcd.start());
+    const { url, start } = await prepareApiServer(folder, etcd.url, options);
+    programs.push(await start());
     const kubeconfig = writeKubeconfig(folder, url);
     if (options.workloads) await startWorkloads(folder, kubeconfig, programs, options.release);
     if (options.kwok) programs.push(await startKwok(kubeconfig));
-    return { url, token, kubeconfig, stop };
+    const restart = async (place: number, again: () => Promise<RunningProgram>, awayMs: number): Promise<void> => {
+      await programs[place]!.stop('SIGKILL');
+      await new Promise((resolve) => setTimeout(resolve, awayMs));
+      programs[place] = await again();
+    };
+    return {
+      url,
+      token,
+      kubeconfig,
+      restartEtcd: (awayMs) => restart(0, etcd.start, awayMs),
+      restartApiServer: (awayMs) => restart(1, start, awayMs),
+      stop,
+    };
   } catch (error) {
     await stop();
     throw error;
   }
 }
 
-async function startEtcd(folder: string, programs: RunningProgram[]): Promise<string> {
+/** Its ports and its data; `start` starts it, again and again if need be. */
+async function prepareEtcd(folder: string): Promise<{ url: string; start: () => Promise<RunningProgram> }> {
   const [client, peer] = [await freePort(), await freePort()];
-  const clientUrl = `http://127.0.0.1:${client}`;
+  const url = `http://127.0.0.1:${client}`;
   const peerUrl = `http://127.0.0.1:${peer}`;
-  const etcd = new RunningProgram('etcd', await tool('etcd'), [
-    `--data-dir=${join(folder, 'etcd')}`,
-    '--unsafe-no-fsync',
-    '--log-level=error',
-    `--listen-client-urls=${clientUrl}`,
-    `--advertise-client-urls=${clientUrl}`,
-    `--listen-peer-urls=${peerUrl}`,
-    `--initial-advertise-peer-urls=${peerUrl}`,
-    `--initial-cluster=default=${peerUrl}`,
-  ]);
-  programs.push(etcd);
-  await etcd.until(async () => (await request(`${clientUrl}/health`)).statusCode === 200);
-  return clientUrl;
+  const path = await tool('etcd');
+  const start = async (): Promise<RunningProgram> => {
+    const etcd = new RunningProgram('etcd', path, [
+      `--data-dir=${join(folder, 'etcd')}`,
+      '--unsafe-no-fsync',
+      '--log-level=error',
+      `--listen-client-urls=${url}`,
+      `--advertise-client-urls=${url}`,
+      `--listen-peer-urls=${peerUrl}`,
+      `--initial-advertise-peer-urls=${peerUrl}`,
+      `--initial-cluster=default=${peerUrl}`,
+    ]);
+    await etcd.until(async () => (await request(`${url}/health`)).statusCode === 200);
+    return etcd;
+  };
+  return { url, start };
 }
 
-async function startApiServer(
+/** Its keys and its port; `start` starts it, again and again if need be. */
+async function prepareApiServer(
   folder: string,
   etcd: string,
-  programs: RunningProgram[],
   { release, apiServer = [] }: ControlPlaneOptions,
-): Promise<string> {
+): Promise<{ url: string; start: () => Promise<RunningProgram> }> {
   const port = await freePort();
   const url = `https://127.0.0.1:${port}`;
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
@@ -94,31 +116,44 @@ async function startApiServer(
   writeFileSync(join(folder, 'tokens.csv'), `${token},admin,admin-uid,"system:masters"\n`);
   const certificates = join(folder, 'certificates');
   mkdirSync(certificates);
-  const server = new RunningProgram('kube-apiserver', await component('kube-apiserver', release), [
-    `--etcd-servers=${etcd}`,
-    `--secure-port=${port}`,
-    '--bind-address=127.0.0.1',
-    `--cert-dir=${certificates}`,
-    `--service-account-key-file=${keys}.pub`,
-    `--service-account-signing-key-file=${keys}.key`,
-    '--service-account-issuer=https://kubernetes.default.svc',
-    `--token-auth-file=${join(folder, 'tokens.csv')}`,
-    '--authorization-mode=Node,RBAC',
-    '--disable-admission-plugins=ServiceAccount',
-    '--service-cluster-ip-range=10.0.0.0/24',
-    ...apiServer,
-  ]);
-  programs.push(server);
+  const path = await component('kube-apiserver', release);
+  const start = async (): Promise<RunningProgram> => {
+    const server = new RunningProgram('kube-apiserver', path, [
+      `--etcd-servers=${etcd}`,
+      `--secure-port=${port}`,
+      '--bind-address=127.0.0.1',
+      `--cert-dir=${certificates}`,
+      `--service-account-key-file=${keys}.pub`,
+      `--service-account-signing-key-file=${keys}.key`,
+      '--service-account-issuer=https://kubernetes.default.svc',
+      `--token-auth-file=${join(folder, 'tokens.csv')}`,
+      '--authorization-mode=Node,RBAC',
+      '--disable-admission-plugins=ServiceAccount',
+      '--service-cluster-ip-range=10.0.0.0/24',
+      ...apiServer,
+    ]);
+    await untilServed(server, url);
+    return server;
+  };
+  return { url, start };
+}
+
+async function untilServed(server: RunningProgram, url: string): Promise<void> {
   // Its certificate is its own and new each time; the test speaks to loopback only.
   const dispatcher = new Agent({ connect: { rejectUnauthorized: false } });
   const headers = { authorization: `Bearer ${token}` };
-  await server.until(async () => (await request(`${url}/readyz`, { dispatcher, headers })).statusCode === 200);
-  // Ready comes before the default namespace does.
-  await server.until(
-    async () => (await request(`${url}/api/v1/namespaces/default`, { dispatcher, headers })).statusCode === 200,
-  );
-  await dispatcher.close();
-  return url;
+  try {
+    await server.until(async () => (await request(`${url}/readyz`, { dispatcher, headers })).statusCode === 200);
+    // Ready comes before the default namespace does.
+    await server.until(
+      async () => (await request(`${url}/api/v1/namespaces/default`, { dispatcher, headers })).statusCode === 200,
+    );
+  } catch (error) {
+    await server.stop();
+    throw error;
+  } finally {
+    await dispatcher.close();
+  }
 }
 
 async function startWorkloads(

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the whole program does with Cluster API, as a list of scenarios that two runners play: one on our model of its
+// managers, in virtual time, one on the real managers. Both must come to the same outcome; where they differ, the model is
+// wrong.
+import { clusterApiNodeClassKind } from '../../../api/cluster-api-node-class.ts';
+import { type NodeClaim, nodeClaimKind } from '../../../api/node-claim.ts';
+import { compareStrings } from '../../../base/order.ts';
+import { typesOf } from '../../../embedded/clouds/cluster-api/objects.ts';
+import { ignoreNotFound } from '../../../kube/api-error.ts';
+import type { KubeClient } from '../../../kube/client.ts';
+import { kinds, type Node, type Pod } from '../../../kube/kinds.ts';
+import type { ResourceType } from '../../../kube/object.ts';
+import { capiKinds, type Machine } from '../kinds.ts';
+import { annotations, capacityAnnotations, capi, memberLabel } from '../names.ts';
+
+/** Two clusters, the managers of Cluster API, machines that come up, and the controller, all running. */
+export interface Rig {
+  readonly hub: KubeClient;
+  readonly workload: KubeClient;
+  /** Lets time pass until it holds. Fails with the state of things when it does not in time. */
+  until(what: string, holds: () => Promise<boolean>, withinMs?: number): Promise<void>;
+  pass(ms: number): Promise<void>;
+  /** The managers stand still in the middle of what they do. */
+  freezeManagers(): Promise<void>;
+  thawManagers(): Promise<void>;
+  /** The API server of the management cluster goes away and comes back some seconds later. */
+  restartHub(): Promise<void>;
+  /** Every Machine that was ever there since the scenario began, by UID. */
+  readonly seen: ReadonlySet<string>;
+  /** How long the managers are kept from working. */
+  readonly frozenMs: number;
+}
+
+export interface Scenario {
+  readonly name: string;
+  run(rig: Rig): Promise<unknown>;
+  readonly outcome: unknown;
+}
+
+const namespace = 'default';
+const clusterName = 'workload';
+const types = capiKinds('v1beta1');
+const templates = typesOf('v1beta1').machineClass;
+const infrastructure = 'infrastructure.cluster.x-k8s.io/v1beta1';
+
+interface MemberOptions {
+  readonly price?: string;
+  readonly strategy?: 'RollingUpdate' | 'OnDelete';
+}
+
+const refTo = (name: string): object => ({
+  apiVersion: infrastructure,
+  kind: 'EmbeddedMachineTemplate',
+  name,
+  namespace,
+});
+
+async function template(rig: Rig, name: string): Promise<void> {
+  await rig.hub.resource(templates).create({
+    apiVersion: infrastructure,
+    kind: 'EmbeddedMachineTemplate',
+    metadata: { name, namespace },
+    spec: { template: { spec: {} } },
+  } as never);
+}
+
+/** As the guide writes it, with what the webhooks of Cluster API would fill in: 2 CPUs a machine. */
+async function member(rig: Rig, name: string, options: MemberOptions = {}): Promise<void> {
+  const { price = '1', strategy = 'RollingUpdate' } = options;
+  const identity = { [capi.clusterName]: clusterName, [capi.deploymentName]: name };
+  await template(rig, name);
+  await rig.hub.resource(types.machineDeployment).create({
+    apiVersion: 'cluster.x-k8s.io/v1beta1',
+    kind: 'MachineDeployment',
+    metadata: {
+      name,
+      namespace,
+      labels: { [memberLabel]: '', [capi.clusterName]: clusterName },
+      annotations: {
+        [capacityAnnotations.maxPods]: '100',
+        [capacityAnnotations.memory]: '8G',
+        [capacityAnnotations.cpu]: '2',
+        [capacityAnnotations.labels]: 'kubernetes.io/arch=amd64',
+        [annotations.price]: price,
+      },
+    },
+    spec: {
+      clusterName,
+      replicas: 0,
+      selector: { matchLabels: identity },
+      strategy: {
+        type: strategy,
+        ...(strategy === 'RollingUpdate' ? { rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } } : {}),
+      },
+      template: {
+        metadata: { labels: identity },
+        spec: { clusterName, bootstrap: { dataSecretName: 'user-data' }, infrastructureRef: refTo(name) },
+      },
+    },
+  } as never);
+}
+
+/** Pods of which one machine holds one. */
+async function deploy(rig: Rig, replicas: number): Promise<void> {
+  await rig.workload.resource(kinds.Deployment).create({
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'web', namespace },
+    spec: {
+      replicas,
+      selector: { matchLabels: { app: 'web' } },
+      template: {
+        metadata: { labels: { app: 'web' } },
+        spec: {
+          terminationGracePeriodSeconds: 0,
+          containers: [{ name: 'c', image: 'i', resources: { requests: { cpu: '1200m' } } }],
+        },
+      },
+    },
+  });
+}
+
+const scale = (rig: Rig, replicas: number): Promise<unknown> =>
+  rig.workload.resource(kinds.Deployment).updateScale('web', replicas, { namespace });
+
+async function pods(rig: Rig): Promise<Pod[]> {
+  const { items } = await rig.workload.resource(kinds.Pod).list({ namespace, labelSelector: 'app=web' });
+  return items.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+}
+
+const isReady = ({ status }: Pod): boolean =>
+  status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') ?? false;
+
+async function nodes(rig: Rig): Promise<Node[]> {
+  return (await rig.workload.resource(kinds.Node).list()).items;
+}
+
+async function claims(rig: Rig): Promise<NodeClaim[]> {
+  return (await rig.workload.resource(nodeClaimKind as ResourceType<NodeClaim>).list()).items;
+}
+
+async function machines(rig: Rig): Promise<Machine[]> {
+  const { items } = await rig.hub.resource(types.machine).list();
+  return items.sort((a, b) => compareStrings(a.metadata.name!, b.metadata.name!));
+}
+
+const claimUid = ({ metadata }: Machine): string | undefined => metadata.annotations?.[annotations.claimUid];
+
+async function replicasOf(rig: Rig, name: string): Promise<number | undefined> {
+  return (await ignoreNotFound(rig.hub.resource(types.machineDeployment).get(name, { namespace })))?.spec?.replicas;
+}
+
+/** One look at everything that must agree. */
+export async function stateOf(rig: Rig): Promise<Record<string, unknown>> {
+  const { items } = await rig.hub.resource(types.machineDeployment).list();
+  const all = await machines(rig);
+  return {
+    replicas: Object.fromEntries(items.map(({ metadata, spec }) => [metadata.name, spec?.replicas])),
+    machines: all.map((machine) => `${machine.metadata.name} ${machine.status?.phase} ${claimUid(machine) ?? '-'}`),
+    claims: (await claims(rig)).map(({ metadata, status }) => `${metadata.name} ${metadata.uid} ${status?.providerID}`),
+    nodes: (await nodes(rig)).map(({ metadata }) => metadata.name),
+    pods: (await pods(rig)).map((pod) => `${pod.metadata.name} ${isReady(pod) ? 'ready' : 'waits'}`),
+  };
+}
+
+/** Whether replicas, Machines, NodeClaims, Nodes and pods are `count`, and each Machine is that of one NodeClaim and one Node. */
+async function isExact(rig: Rig, name: string, count: number): Promise<boolean> {
+  if ((await replicasOf(rig, name)) !== count) return false;
+  const [all, ours, there, running] = await Promise.all([machines(rig), claims(rig), nodes(rig), pods(rig)]);
+  if ([all, ours, there, running].some(({ length }) => length !== count) || !running.every(isReady)) return false;
+  const owners = new Map(ours.map(({ metadata, status }) => [metadata.uid, status?.providerID]));
+  const ids = new Set(there.map(({ spec }) => spec?.providerID));
+  const matched = all.filter((machine) => {
+    const id = machine.spec?.providerID;
+    return id !== undefined && owners.get(claimUid(machine)) === id && ids.has(id);
+  });
+  return new Set(matched.map(claimUid)).size === count;
+}
+
+const exactly = (rig: Rig, name: string, count: number, withinMs?: number): Promise<void> =>
+  rig.until(`${count} machines of ${name}, each of one NodeClaim`, () => isExact(rig, name, count), withinMs);
+
+/** The pods go and their machines with them, without waiting for somebody to find them empty; then the members. */
+async function clean(rig: Rig, ...members: string[]): Promise<void> {
+  await rig.workload.resource(kinds.Deployment).delete('web', { namespace });
+  await rig.until('the pods gone', async () => (await pods(rig)).length === 0);
+  for (const { metadata } of await claims(rig)) {
+    await ignoreNotFound(rig.workload.resource(nodeClaimKind).delete(metadata.name!));
+  }
+  for (const name of members) await exactly(rig, name, 0, 120_000);
+  for (const name of members) await rig.hub.resource(types.machineDeployment).delete(name, { namespace });
+  const deployments = rig.hub.resource(types.machineDeployment);
+  await rig.until('the MachineDeployments gone', async () => (await deployments.list()).items.length === 0);
+}
+
+/** Drains, the disruption's own pauses and the managers' back-offs: twice as long as it has ever taken. */
+const replaced = 180_000;
+
+export const scenarios: readonly Scenario[] = [
+  {
+    name: 'from nothing to five machines and back',
+    async run(rig) {
+      await member(rig, 'guide');
+      await deploy(rig, 5);
+      await exactly(rig, 'guide', 5);
+      await scale(rig, 0);
+      await exactly(rig, 'guide', 0, replaced);
+      await clean(rig, 'guide');
+      return { machinesEver: rig.seen.size };
+    },
+    outcome: { machinesEver: 5 },
+  },
+  {
+    name: 'a Node that is deleted takes its Machine along, and its pod gets another',
+    async run(rig) {
+      await member(rig, 'gone');
+      await deploy(rig, 2);
+      await exactly(rig, 'gone', 2);
+      const [first] = await nodes(rig);
+      await rig.workload.resource(kinds.Node).delete(first!.metadata.name!);
+      const isGone = async (): Promise<boolean> =>
+        (await machines(rig)).every(({ spec }) => spec?.providerID !== first!.spec!.providerID) &&
+        isExact(rig, 'gone', 2);
+      await rig.until('another machine in its place', isGone, replaced);
+      await clean(rig, 'gone');
+      return { machinesEver: rig.seen.size };
+    },
+    outcome: { machinesEver: 3 },
+  },
+  {
+    name: 'machines move to a MachineDeployment that is cheaper',
+    async run(rig) {
+      await member(rig, 'dear', { price: '1' });
+      await deploy(rig, 2);
+      await exactly(rig, 'dear', 2);
+      await member(rig, 'cheap', { price: '0.1' });
+      // The third one is bought there at once; the others are looked at again when something changes.
+      await scale(rig, 3);
+      await rig.until(
+        'all on the cheaper',
+        async () => (await replicasOf(rig, 'dear')) === 0 && isExact(rig, 'cheap', 3),
+        replaced,
+      );
+      await clean(rig, 'cheap', 'dear');
+      return { machinesEver: rig.seen.size };
+    },
+    outcome: { machinesEver: 5 },
+  },
+  {
+    name: 'machines follow a new template where Karpenter replaces them (OnDelete)',
+    async run(rig) {
+      await member(rig, 'drifts', { strategy: 'OnDelete' });
+      await deploy(rig, 2);
+      await exactly(rig, 'drifts', 2);
+      await retemplate(rig, 'drifts');
+      await lookAgain(rig);
+      await rig.until('two machines of the new template', () => areOf(rig, 'drifts', 2), replaced);
+      await clean(rig, 'drifts');
+      await rig.hub.resource(templates).delete('drifts-2', { namespace });
+      return { machinesEver: rig.seen.size };
+    },
+    outcome: { machinesEver: 4 },
+  },
+  {
+    name: 'a rollout of Cluster API itself ends with as many machines as NodeClaims',
+    async run(rig) {
+      await member(rig, 'rolls');
+      await deploy(rig, 2);
+      await exactly(rig, 'rolls', 2);
+      await retemplate(rig, 'rolls');
+      await rig.until('two machines of the new template', () => areOf(rig, 'rolls', 2), replaced);
+      await clean(rig, 'rolls');
+      await rig.hub.resource(templates).delete('rolls-2', { namespace });
+      return {};
+    },
+    outcome: {},
+  },
+  {
+    name: 'the management cluster restarts in the middle of a launch',
+    async run(rig) {
+      await member(rig, 'away');
+      await deploy(rig, 3);
+      await rig.until('replicas raised', async () => (await replicasOf(rig, 'away')) === 3);
+      await rig.restartHub();
+      await exactly(rig, 'away', 3, 120_000);
+      await clean(rig, 'away');
+      return { machinesEver: rig.seen.size };
+    },
+    outcome: { machinesEver: 3 },
+  },
+  {
+    name: 'managers that stand still in the middle of launching and of removing',
+    async run(rig) {
+      await member(rig, 'still');
+      await rig.freezeManagers();
+      await deploy(rig, 4);
+      await rig.until('replicas raised', async () => (await replicasOf(rig, 'still')) === 4);
+      await rig.pass(rig.frozenMs);
+      const raised = [await replicasOf(rig, 'still'), rig.seen.size];
+      await rig.thawManagers();
+      await exactly(rig, 'still', 4, 120_000);
+      await rig.freezeManagers();
+      await scale(rig, 1);
+      await rig.until('replicas lowered', async () => (await replicasOf(rig, 'still')) === 1, replaced);
+      const [survivor] = await pods(rig);
+      // A deletion is asked for every five seconds all this while.
+      await rig.pass(rig.frozenMs);
+      const lowered = [await replicasOf(rig, 'still'), (await machines(rig)).length];
+      await rig.thawManagers();
+      await exactly(rig, 'still', 1, 120_000);
+      const [left] = await pods(rig);
+      const isSame = survivor!.metadata.uid === left!.metadata.uid;
+      await clean(rig, 'still');
+      return { raised, lowered, survivorStays: isSame, machinesEver: rig.seen.size };
+    },
+    outcome: { raised: [4, 0], lowered: [1, 4], survivorStays: true, machinesEver: 4 },
+  },
+];
+
+async function retemplate(rig: Rig, name: string): Promise<void> {
+  await template(rig, `${name}-2`);
+  const spec = { template: { spec: { infrastructureRef: refTo(`${name}-2`) } } };
+  await rig.hub.resource(types.machineDeployment).patch(name, { spec }, { namespace });
+}
+
+/** Drift is looked for every five minutes, and at once when the NodeClass changes. */
+async function lookAgain(rig: Rig): Promise<void> {
+  await rig.pass(3000);
+  const metadata = { annotations: { 'example.com/looked-at': 'again' } };
+  await rig.workload.resource(clusterApiNodeClassKind).patch('default', { metadata });
+}
+
+/** Whether the machines are exactly `count`, all of the second template. */
+async function areOf(rig: Rig, name: string, count: number): Promise<boolean> {
+  const { items } = await rig.hub.resource(types.machineSet).list();
+  const current = items.filter(
+    ({ spec }) => (spec?.template?.spec?.infrastructureRef as { name?: string } | undefined)?.name === `${name}-2`,
+  );
+  const sets = new Set(current.map(({ metadata }) => metadata.uid));
+  const isNew = (machine: Machine): boolean =>
+    machine.metadata.ownerReferences?.some(({ uid }) => sets.has(uid)) ?? false;
+  return (await machines(rig)).every(isNew) && isExact(rig, name, count);
+}

@@ -133,7 +133,7 @@ const scale = (count: number, groups: readonly Group[], more: Partial<Step> = {}
   name: `${count} pods`,
   start: (world) => world.apply(deployments(count, groups)),
   done: (world) => world.pods === count && world.readyPods === count,
-  limitSeconds: 300,
+  limitSeconds: 900,
   ...more,
 });
 
@@ -193,7 +193,7 @@ const scaleApart = (count: number): Step => ({
   name: `${count} nodes`,
   start: (world) => world.apply([apart(count)]),
   done: (world) => world.readyPods === count && world.pods === count && world.nodes === count,
-  limitSeconds: 300,
+  limitSeconds: 900,
 });
 
 export const scenarios: Readonly<Record<string, Scenario>> = {

@@ -79,6 +79,7 @@ export class Consolidation implements Method {
         node: candidate.machine.nodeName ?? candidate.machine.name,
         pool: candidate.nodePool.metadata.name ?? '',
         price: candidate.price,
+        zone: candidate.machine.labels[labels.zone] ?? '',
         candidate,
       })),
       budget: (pool) => budgets.left(pools.get(pool)!),

@@ -12,6 +12,8 @@ export interface Removable {
   readonly pool: string;
   /** Per hour. */
   readonly price: number;
+  /** Where it is: pods that are spread over zones are best replaced zone by zone. */
+  readonly zone?: string;
 }
 
 /** Nodes that go together. */
@@ -63,7 +65,7 @@ const largestCommand = 64;
 export function consolidate<T extends Removable>(options: ConsolidateOptions<T>): RemovalCommand<T>[] {
   const removals = new Removals(options.problem);
   let best: { commands: RemovalCommand<T>[]; gain: number } | undefined;
-  for (const strategy of options.removable.length > largeCluster ? strategies.slice(1, 2) : strategies) {
+  for (const strategy of options.removable.length > largeCluster ? [quickest] : strategies) {
     const search = new Search(options, removals, best !== undefined);
     const commands = search.run(strategy);
     const gain = commands.reduce((sum, command) => sum + gainOf(command, options.movePrice ?? 0), 0);
@@ -90,18 +92,22 @@ function standing<T extends Removable>(removals: Removals, commands: RemovalComm
 /** What a command saves by the hour, less what its moves are worth. */
 function gainOf<T extends Removable>({ nodes, claims, pods }: RemovalCommand<T>, movePrice: number): number {
   const price = nodes.reduce((sum, node) => sum + node.price, 0);
-  // Of two that save the same, the one that moves less.
-  return claims.reduce((sum, claim) => sum - claim.price, price) - pods * (movePrice + 1e-6);
+  // Of two that save the same, the one that buys and moves less.
+  return claims.reduce((sum, claim) => sum - claim.price - 1e-5, price) - pods * (movePrice + 1e-6);
 }
 
 /** In which order to try what. None is best for every cluster: all are tried, and the one that saves most is taken. */
-type Strategy = readonly ('delete' | 'delete wasteful' | 'replace' | 'replace all')[];
+type Strategy = readonly ('delete' | 'delete wasteful' | 'replace' | 'replace all' | 'replace zones')[];
 const strategies: readonly Strategy[] = [
   ['replace all', 'delete', 'replace'],
+  ['replace zones', 'delete', 'replace'],
   ['delete', 'replace'],
   ['replace', 'delete', 'replace'],
   ['delete wasteful', 'replace'],
 ];
+
+/** For large clusters. */
+const quickest: Strategy = ['delete', 'replace'];
 
 interface Draft<T> {
   readonly nodes: T[];
@@ -136,6 +142,7 @@ class Search<T extends Removable> {
     for (const step of strategy) {
       if (step === 'replace') this.#replace();
       else if (step === 'replace all') this.#replaceAll();
+      else if (step === 'replace zones') this.#replaceZones();
       else this.#delete(step === 'delete wasteful' ? this.#byWaste() : [...this.#bySlot.keys()]);
     }
     return [...this.#drafts].map((draft) => ({
@@ -204,12 +211,24 @@ class Search<T extends Removable> {
     flush();
   }
 
-  /** All that are wasteful at once, where that is not too much for one command. */
-  #replaceAll(): void {
-    const slots = this.#byWaste().filter((slot) => {
+  /** Those that cost much more than what their pods need at least, the most wasteful first. */
+  #wasteful(): number[] {
+    return this.#byWaste().filter((slot) => {
       const { price } = this.#bySlot.get(slot)!;
       return price - this.#removals.leastCost([slot]) > promising * price;
     });
+  }
+
+  /** All that are wasteful in a zone at once, one zone after the other. */
+  #replaceZones(): void {
+    const byZone = Map.groupBy(this.#wasteful(), (slot) => this.#bySlot.get(slot)!.zone);
+    if (byZone.size < 2) return;
+    for (const slots of byZone.values()) if (slots.length > 1) this.#tryReplace(slots);
+  }
+
+  /** All that are wasteful at once, where that is not too much for one command. */
+  #replaceAll(): void {
+    const slots = this.#wasteful();
     const nodes = slots.map((slot) => this.#bySlot.get(slot)!);
     if (slots.length < 2 || slots.length > largeCluster || !this.#budgetFor(nodes)) return;
     const removal = this.#leanest(slots);

@@ -3,16 +3,16 @@
 // nodes in question touch, and is taken back or kept. What was kept counts in the next question.
 
 import { commonLabelSet } from '../../api/labels.ts';
-import { Domains } from '../domains.ts';
+import { Domains, type Ties } from '../domains.ts';
 import { Finalizer } from '../finalize.ts';
 import type { HostPort } from '../host-ports.ts';
 import { hostRejects, type NewNode } from '../in-flight.ts';
-import { type Packed, Packer } from '../pack.ts';
+import { type Joins, type Packed, Packer } from '../pack.ts';
 import { affinityAllows, type PodClass } from '../pod-class.ts';
 import type { NewNodeClaim, Problem } from '../problem.ts';
 import { Reaches } from '../reach.ts';
 import { Reservations } from '../reservations.ts';
-import { Thrift } from '../thrift.ts';
+import { Thrift, ThriftMemo } from '../thrift.ts';
 import { type Choice, chooseDomains, type Group, passesFilter } from '../topology.ts';
 import { canAttach } from '../volumes.ts';
 import { compile, type NodeKind, type Target, type World } from '../world.ts';
@@ -28,10 +28,29 @@ export interface Removal {
   readonly claims: readonly NewNodeClaim[];
 }
 
-/** How dear machines may be that pods join, in thrifty packings; see plan.ts. */
-const tolerances = [1.1];
+/** How to pack; see plan.ts. */
+interface Way {
+  readonly tolerance?: number;
+  readonly ties?: Ties;
+  readonly joins?: Joins;
+}
+
+/** Tried where the usual packing is far from the bound. */
+const thrifty: Way = { tolerance: 1.1 };
+const farFromBound = 1.15;
+/** Tried for a few pods that something cheaper was found for: perhaps there is something cheaper still. */
+const otherWays: readonly Way[] = [
+  { joins: 'cheapest' },
+  { tolerance: 1.01 },
+  { tolerance: 2 },
+  { tolerance: 1.1, ties: 'first' },
+  { tolerance: 1.1, ties: 'last' },
+  { joins: 'cheapest', ties: 'first' },
+  { joins: 'cheapest', ties: 'last' },
+];
+const fewPods = 400;
 /** A price this near to the bound is not worth another packing. */
-const thrifty = 1.15;
+const nearBound = 1.02;
 
 export class Removals {
   readonly world: World;
@@ -150,9 +169,10 @@ export class Removals {
     const order = Int32Array.from(pods);
     const world: World = { ...this.world, batch: { ...this.world.batch, order } };
     const restore = this.#remember(pods);
-    const attempt = (tolerance?: number): void => {
-      const thrift = tolerance === undefined ? undefined : new Thrift(tolerance);
-      const packed = new Packer(world, {}, thrift, order).run();
+    const memo = new ThriftMemo();
+    const attempt = ({ tolerance, ties, joins }: Way): void => {
+      const thrift = tolerance === undefined ? undefined : new Thrift(tolerance, memo);
+      const packed = new Packer(world, {}, thrift, order, ties, joins).run();
       if (packed.failed.length === 0) {
         const finalizer = new Finalizer(world);
         let price = 0;
@@ -162,11 +182,12 @@ export class Removals {
       }
       restore(packed);
     };
-    attempt();
+    attempt({});
     // Other ways cost more to find: only where the bound says that much is left to gain.
     const bound = this.leastCost(slots);
-    for (const tolerance of tolerances)
-      if (pods.length > 1 && (best?.price ?? budget) > thrifty * bound) attempt(tolerance);
+    if (pods.length > 1 && (best?.price ?? budget) > farFromBound * bound) attempt(thrifty);
+    if (pods.length > 1 && pods.length <= fewPods)
+      for (const way of otherWays) if (best && best.price > nearBound * bound) attempt(way);
     if (!best) {
       this.takeBack();
       return undefined;

@@ -73,42 +73,27 @@ function isUntold(node: Node, source: string): boolean {
 
 function mutate(node: Node, source: string, add: Add): void {
   const textOf = ({ start, end }: { start: number; end: number }): string => source.slice(start, end);
-  switch (node.type) {
-    case 'LogicalExpression': {
-      const { left, right, operator } = node;
-      // In brackets: not every operator may stand beside every other.
-      const text = operator === '??' ? textOf(left) : `${textOf(left)} ${operators[operator]} ${textOf(right)}`;
-      add('operator', node.start, node.end, `(${text})`);
-      return;
-    }
-    case 'BinaryExpression':
-    case 'AssignmentExpression': {
-      const other = operators[node.operator];
-      // Texts are joined with +, and nothing else can be done with them.
-      if (other === undefined || (node.operator === '+' && /['"`]/.test(textOf(node)))) return;
-      const between = source.slice(node.left.end, node.right.start);
-      const start = node.left.end + between.indexOf(node.operator);
-      add('operator', start, start + node.operator.length, other);
-      return;
-    }
-    case 'UnaryExpression':
-      if (node.operator === '!') add('operator', node.start, node.end, `(${textOf(node.argument)})`);
-      return;
-    case 'AwaitExpression':
-      add('await', node.start, node.end, `(${textOf(node.argument)})`);
-      return;
-    case 'ConditionalExpression':
-      add(
-        'branch',
-        node.consequent.start,
-        node.alternate.end,
-        `${textOf(node.alternate)} : ${textOf(node.consequent)}`,
-      );
-      return;
-    case 'IfStatement':
-      add('branch', node.test.start, node.test.end, `!(${textOf(node.test)})`);
-      return;
-    default:
+  if (node.type === 'LogicalExpression') {
+    const { left, right, operator } = node;
+    // In brackets: not every operator may stand beside every other.
+    const text = operator === '??' ? textOf(left) : `${textOf(left)} ${operators[operator]} ${textOf(right)}`;
+    add('operator', node.start, node.end, `(${text})`);
+  } else if (node.type === 'BinaryExpression' || node.type === 'AssignmentExpression') {
+    const { left, right, operator } = node;
+    const other = operators[operator];
+    // Texts are joined with +, and nothing else can be done with them.
+    if (other === undefined || (operator === '+' && /['"`]/.test(textOf(node)))) return;
+    const start = left.end + source.slice(left.end, right.start).indexOf(operator);
+    add('operator', start, start + operator.length, other);
+  } else if (node.type === 'UnaryExpression' && node.operator === '!') {
+    add('operator', node.start, node.end, `(${textOf(node.argument)})`);
+  } else if (node.type === 'AwaitExpression') {
+    add('await', node.start, node.end, `(${textOf(node.argument)})`);
+  } else if (node.type === 'ConditionalExpression') {
+    const { consequent, alternate } = node;
+    add('branch', consequent.start, alternate.end, `${textOf(alternate)} : ${textOf(consequent)}`);
+  } else if (node.type === 'IfStatement') {
+    add('branch', node.test.start, node.test.end, `!(${textOf(node.test)})`);
   }
 }
 

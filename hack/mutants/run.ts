@@ -15,7 +15,7 @@ const share = 0.8;
 
 interface Killer {
   readonly name: string;
-  command(mutant: Mutant): readonly string[];
+  readonly command: (mutant: Mutant) => readonly string[];
   /** Whoever takes longer has been made to hang: that is noticed, too. */
   readonly limitMs: number;
 }

@@ -52,6 +52,8 @@ export interface LedgerInstance {
   readonly goneAt?: number;
   /** Until then the cloud denies that it exists, in world time. */
   readonly hiddenUntil?: number;
+  /** When its cloud announced that it will take it away. */
+  readonly leavingAt?: number;
   /** Why it went, when it was not the controller that asked: 'interrupted', 'died', … */
   readonly goneBecause?: string;
 }

@@ -165,6 +165,7 @@ export class Backend {
 
   /** The machine will be taken away; whoever asks for notices is told. */
   interrupt(machine: Machine): void {
+    machine.leavingAt ??= this.#clock.now();
     this.#notices.push(machine);
     for (const tell of this.#onNotice) tell();
     this.#clock.after(noticeMs, () => {

@@ -17,6 +17,7 @@ export interface Machine extends LedgerInstance {
   image: number;
   /** The Nodes it has become: two when it joined twice. */
   readonly nodes: string[];
+  leavingAt?: number;
   deletingAt?: number;
   goneAt?: number;
   goneBecause?: string;

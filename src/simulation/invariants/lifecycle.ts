@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the order of a machine to its end: what is promised about strangers, reservations, ages, deadlines, and about pods
-// that are on a node when it goes.
+// From the order of a machine to its end: what is promised about reservations, ages and deadlines, about pods that are on a
+// node when it goes, and about machines that nobody needs.
 import type { NodeClaim } from '../../api/node-claim.ts';
 import type { Node, Pod } from '../../kube/kinds.ts';
 import { parseDuration, parseTime } from '../../kube/time.ts';
@@ -19,7 +19,7 @@ const deadlineAnnotation = 'karpenter.sh/nodeclaim-termination-timestamp';
 const disruptedTaint = 'karpenter.sh/disrupted';
 
 export function lifecycleInvariants(): Invariant[] {
-  return [strangers(), released(), drained(), reservations(), aged(), inTime(), joined(), lost(), waste()];
+  return [drained(), reservations(), aged(), inTime(), joined(), lost(), waste()];
 }
 
 function claimsOf(facts: Facts): readonly NodeClaim[] {
@@ -45,46 +45,6 @@ function hasCondition(claim: NodeClaim, wanted: string): boolean {
 /** For how long something has been due, not counting the time in which anything was broken. */
 function overdueMs(facts: Facts, dueAt: number): number {
   return facts.calmSince === undefined ? 0 : facts.now - Math.max(dueAt, facts.calmSince);
-}
-
-/** Machines that nobody of ours ordered are left alone. */
-function strangers(): Invariant {
-  return {
-    name: 'machines/strangers',
-    onMinute(facts, report) {
-      for (const { ledger } of facts.clouds) {
-        for (const { claim, providerID, deletingAt } of ledger.all()) {
-          if (claim) continue;
-          report.checked();
-          if (deletingAt !== undefined) report.violated(`machine ${providerID} is not ours and was removed`);
-        }
-      }
-    },
-  };
-}
-
-/** A NodeClaim is let go only when its machine is: else nobody would know of it. */
-function released(): Invariant {
-  return {
-    name: 'claims/released',
-    onChange(change, facts, report) {
-      if (change.collection !== collections.claims || change.event.type !== 'DELETED' || !isByAutoscaler(change))
-        return;
-      const { metadata, status } = change.event.object as NodeClaim;
-      if (!status?.providerID) return;
-      report.checked();
-      const machine = machineOf(facts, status.providerID);
-      // A cloud that denies that a machine exists is believed: it is collected later.
-      if (!machine || machine.deletingAt !== undefined || machine.goneAt !== undefined) return;
-      if (machine.hiddenUntil !== undefined || facts.clouds.some(({ name }) => isWatched(name, machine))) return;
-      report.violated(`NodeClaim ${metadata.name} was let go while its machine ${machine.providerID} runs`);
-    },
-  };
-}
-
-/** KWOK's machines are the Nodes themselves: they go with their NodeClaim. */
-function isWatched(cloud: string, { providerID }: LedgerInstance): boolean {
-  return cloud === 'kwok' && providerID.startsWith('kwok://');
 }
 
 /** A Node is let go only when the pods on it have left, unless its machine died or its time was over. */

@@ -7,9 +7,12 @@ import type { Logger } from '../../runtime/logging.ts';
 import type { Runnable } from '../../runtime/manager.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { Account } from './account.ts';
+import { ClusterInfoReader } from './bootstrap/cluster-info.ts';
+import { BootstrapTokens } from './bootstrap/tokens.ts';
 import { Catalog } from './catalog.ts';
 import { LinodeClient } from './client.ts';
 import type { LinodeDoor } from './door.ts';
+import { InstanceMachines } from './instances.ts';
 import { LkeMachines } from './lke.ts';
 import type { Machines } from './machines.ts';
 import { LinodeProvider } from './provider.ts';
@@ -40,7 +43,7 @@ export interface LinodeParts {
 
 /** The provider and its controllers. Nothing is asked yet. */
 export function assembleLinode(options: AssembleOptions): LinodeParts {
-  const { door, configuration, karpenter, workload, clock, log, metrics, userAgent } = options;
+  const { door, configuration, karpenter, workload, clock, random, log, metrics, userAgent } = options;
   const { token, apiVersion, timeoutMs, mode, memoryOverhead } = configuration;
   const client = new LinodeClient({
     door,
@@ -54,7 +57,21 @@ export function assembleLinode(options: AssembleOptions): LinodeParts {
   const account = new Account({ client, configuration, clock });
   const unavailable = new UnavailablePlans(clock);
   const catalog = new Catalog({ client, account, workload, unavailable, mode, memoryOverhead, clock, log, metrics });
-  const machines = new LkeMachines({ client, account, unavailable, configuration, clock, log });
+  const common = { client, account, unavailable, configuration, clock, log };
+  const machines: Machines =
+    mode === 'lke'
+      ? new LkeMachines(common)
+      : new InstanceMachines({
+          ...common,
+          random,
+          workload: workload.client,
+          clusterInfo: new ClusterInfoReader({
+            workload: workload.client,
+            endpoint: configuration.clusterEndpoint,
+            clock,
+          }),
+          tokens: new BootstrapTokens({ workload: workload.client, clock, random }),
+        });
   const provider = new LinodeProvider({ machines, catalog, karpenter });
   return { provider, machines, account, runnables: [] };
 }

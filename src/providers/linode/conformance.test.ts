@@ -6,3 +6,4 @@ import { LinodeHarness } from './testing/harness.ts';
 const runner = { describe, test: test as never };
 testConformance('linode, LKE', () => LinodeHarness.start(), runner);
 testConformance('linode, LKE Enterprise', () => LinodeHarness.start({ tier: 'enterprise' }), runner);
+testConformance('linode, Instance', () => LinodeHarness.start({ mode: 'instance' }), runner);

@@ -15,7 +15,7 @@ import { isGone, isTemporary, isUncertain, LinodeApiError, shortageOf } from './
 import type { LinodeInstance, LkePool, LkeTaint } from './api-types.ts';
 import type { LinodeClient } from './client.ts';
 import { driftReasons } from './drift-reasons.ts';
-import { changedTags, type Launch, type Machine, type Machines, type TagChange } from './machines.ts';
+import { changedTags, type Launch, type Machine, type Machines, type Planner, type TagChange } from './machines.ts';
 import {
   bareUid,
   fullUid,
@@ -70,16 +70,16 @@ export class LkeMachines implements Machines {
     });
   }
 
-  create(claim: NodeClaim, plan: () => Promise<Launch>, signal: AbortSignal): Promise<Machine> {
+  create(claim: NodeClaim, planner: Planner, signal: AbortSignal): Promise<Machine> {
     // One at a time for a NodeClaim: whoever comes second finds what the first has made.
-    return this.#lock.hold(claim.metadata.uid ?? '', () => this.#create(claim, plan, signal));
+    return this.#lock.hold(claim.metadata.uid ?? '', () => this.#create(claim, planner, signal));
   }
 
-  async #create(claim: NodeClaim, plan: () => Promise<Launch>, signal: AbortSignal): Promise<Machine> {
+  async #create(claim: NodeClaim, planner: Planner, signal: AbortSignal): Promise<Machine> {
     const { clock, configuration } = this.#options;
     signal.throwIfAborted();
     const before = await this.#existing(claim.metadata.uid ?? '', signal);
-    const pool = before ?? (await this.#launch(claim, await plan(), signal));
+    const pool = before ?? (await this.#launch(claim, await planner.plan(), signal));
     const deadline = clock.monotonic() + configuration.createDeadlineMs;
     let found: OwnPool | LkePool | undefined = pool;
     for (;;) {
@@ -163,7 +163,7 @@ export class LkeMachines implements Machines {
       count: 1,
       type,
       tags: this.#tags(claim, nodeClass),
-      labels: poolLabels(claim),
+      labels: nodeLabels(claim),
       taints: poolTaints(claim),
       ...(firewallID ? { firewall_id: firewallID } : {}),
       ...(diskEncryption ? { disk_encryption: diskEncryption } : {}),
@@ -357,13 +357,13 @@ function isForeign(key: string): boolean {
   return name === '' || foreignDomains.some((of) => domain === of || domain!.endsWith(`.${of}`));
 }
 
-/** The labels of a NodeClaim that LKE puts on the node from its birth. The others come with registration. */
-export function poolLabels({ metadata }: NodeClaim): Record<string, string> {
+/** The labels of a NodeClaim that its node can have from its birth. The others come with registration. */
+export function nodeLabels({ metadata }: NodeClaim): Record<string, string> {
   return Object.fromEntries(Object.entries(metadata.labels ?? {}).filter(([key]) => !isForeign(key)));
 }
 
 /** The taints of a node from its birth: nothing runs on it before it is registered. */
-export function poolTaints({ spec }: NodeClaim): LkeTaint[] {
+function poolTaints({ spec }: NodeClaim): LkeTaint[] {
   return taintsOf([...(spec.taints ?? []), ...(spec.startupTaints ?? []), unregisteredTaint]);
 }
 

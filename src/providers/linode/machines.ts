@@ -11,6 +11,14 @@ export interface Launch {
   readonly choices: readonly InstanceType[];
 }
 
+/** How to launch for a NodeClaim, if it comes to that. */
+export interface Planner {
+  /** The class as it is now. */
+  readonly nodeClass: LinodeNodeClass | undefined;
+  /** Throws what a launch is to be told when there can be none. */
+  plan(): Promise<Launch>;
+}
+
 /** One machine, whichever way it came about. */
 export interface Machine {
   readonly providerID: string;
@@ -27,8 +35,8 @@ export interface Machine {
 
 /** LKE mode or Instance mode. */
 export interface Machines {
-  /** The machine that was made for the NodeClaim before, or a new one as `plan` says. Throws what CloudProvider.create may. */
-  create(claim: NodeClaim, plan: () => Promise<Launch>, signal: AbortSignal): Promise<Machine>;
+  /** The machine that was made for the NodeClaim before, or a new one as planned. Throws what CloudProvider.create may. */
+  create(claim: NodeClaim, planner: Planner, signal: AbortSignal): Promise<Machine>;
   delete(claim: NodeClaim, signal: AbortSignal): Promise<void>;
   get(providerID: string, signal: AbortSignal): Promise<Machine>;
   list(signal: AbortSignal): Promise<readonly Machine[]>;

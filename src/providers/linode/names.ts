@@ -80,6 +80,13 @@ export function tagValue(tags: readonly string[], key: string): string | undefin
   return found?.slice(key.length + 1);
 }
 
+/** As `tagValue`, but nothing where the value may have been shortened by `tagOf`. */
+export function wholeTagValue(tags: readonly string[], key: string): string | undefined {
+  const value = tagValue(tags, key);
+  const isCut = key.length + 1 + (value?.length ?? 0) === longestTag && /(?:^|-)[0-9a-f]{8}$/.test(value ?? '');
+  return isCut ? undefined : value;
+}
+
 /** `6ba7b8109dad11d180b400c04fd430c8` of a UID. */
 export function bareUid(uid: string): string {
   return uid.replaceAll('-', '').toLowerCase();

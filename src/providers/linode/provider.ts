@@ -55,8 +55,9 @@ export class LinodeProvider implements CloudProvider {
 
   async create(claim: NodeClaim, signal: AbortSignal): Promise<Instance> {
     await this.#synced(signal);
-    const machine = await this.#options.machines.create(claim, () => this.#plan(claim), signal);
-    return this.#instance(machine);
+    const nodeClass = this.#classes.get(claim.spec.nodeClassRef.name);
+    const planner = { nodeClass, plan: () => this.#plan(claim, nodeClass) };
+    return this.#instance(await this.#options.machines.create(claim, planner, signal));
   }
 
   delete(claim: NodeClaim, signal: AbortSignal): Promise<void> {
@@ -96,9 +97,8 @@ export class LinodeProvider implements CloudProvider {
     return this.#options.machines.drift(claim, nodeClass, signal);
   }
 
-  async #plan(claim: NodeClaim): Promise<Launch> {
-    const { name } = claim.spec.nodeClassRef;
-    const nodeClass = usable(this.#classes.get(name), name);
+  async #plan(claim: NodeClaim, found: LinodeNodeClass | undefined): Promise<Launch> {
+    const nodeClass = usable(found, claim.spec.nodeClassRef.name);
     const types = await this.#types(nodeClass);
     const choices = choicesFor(claim, types);
     if (choices.length === 0) {

@@ -9,6 +9,7 @@ import type { NodePool } from '../../../api/node-pool.ts';
 import { VirtualClock } from '../../../base/clock.ts';
 import { SeededRandom } from '../../../base/random.ts';
 import { ApiServer } from '../../../embedded/api-server.ts';
+import { makeCertificate } from '../../../embedded/certificates.ts';
 import { LinodeApi, type LinodeApiOptions } from '../../../embedded/clouds/linode/api.ts';
 import { KubeClient } from '../../../kube/client.ts';
 import { kinds } from '../../../kube/kinds.ts';
@@ -101,11 +102,23 @@ export class LinodeWorld {
       world.clusterId = made.id;
       world.basePool = (await world.pools())[0]!.id;
     }
+    if (mode === 'instance') await world.#publish();
     await world.nodeClass('default', options.nodeClass);
     world.restart();
     // The base pool gets its Linode.
     await world.pass(120_000);
     return world;
+  }
+
+  /** What machines need to know of a cluster that they join. */
+  async #publish(): Promise<void> {
+    const { authority } = makeCertificate(this.clock, this.#random, ['kubernetes'], ['10.0.0.1']);
+    await this.client.resource(kinds.ConfigMap).create({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'kube-root-ca.crt', namespace: 'kube-system' },
+      data: { 'ca.crt': authority },
+    });
   }
 
   get provider() {

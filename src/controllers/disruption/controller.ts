@@ -10,7 +10,7 @@ import { keyOf } from '../../kube/object.ts';
 import { type Controller, type ReconcileContext, type Result, singleton } from '../../runtime/controller.ts';
 import { ChangeMonitor, type Logger, objectField } from '../../runtime/logging.ts';
 import { type GaugeSample, GaugeStore } from '../../runtime/metrics.ts';
-import { type PoolCatalog, readPoolCatalog } from '../../state/pool-catalog.ts';
+import { type PoolCatalog, PoolCatalogReader } from '../../state/pool-catalog.ts';
 import type { ControllerContext } from '../nodeclaim/context.ts';
 import { protectionEvents } from '../pod-protection.ts';
 import type { PoolBudget } from './budgets.ts';
@@ -48,6 +48,7 @@ export class Disruption {
   readonly #options: DisruptionOptions;
   readonly #context: ControllerContext;
   readonly #clouds: CloudRegistry;
+  readonly #catalogs: PoolCatalogReader;
   readonly #budgetGauges = new Map<DisruptionReason, GaugeStore>();
   readonly #invalidBudgets: ChangeMonitor;
   /** When each method was last asked. Monotonic. */
@@ -66,20 +67,21 @@ export class Disruption {
     this.#options = options;
     this.#context = context;
     this.#clouds = context.cloudsFor('disruption');
+    this.#catalogs = new PoolCatalogReader({ registry: this.#clouds, clock: context.clock });
     this.#invalidBudgets = new ChangeMonitor(context.clock);
     const { clock, log, metrics } = context;
     const reconcile = (signal: AbortSignal, run: ReconcileContext): Promise<Result> => this.#reconcile(signal, run);
     this.controller = singleton({ name: 'disruption', reconcile, clock, log, metrics });
   }
 
-  async #reconcile(signal: AbortSignal, { log }: ReconcileContext): Promise<Result> {
+  async #reconcile(signal: AbortSignal, { log, stopping }: ReconcileContext): Promise<Result> {
     const { state, clock } = this.#context;
     const { queue } = this.#options;
     this.#logAbnormalRuns(log);
-    if (!state.isSynced()) return { requeueAfterMs: unsyncedRetryMs };
+    if (!state.hasRead || this.#hold().everywhere) return { requeueAfterMs: unsyncedRetryMs };
     this.#logInvalidBudgets(log);
     await this.#takeBackLostCommands(signal, log);
-    const catalog = await this.#readCatalog(signal, log);
+    const catalog = await this.#readCatalog(signal, stopping, log);
     const seen = this.#whatMatters(catalog);
     for (const method of this.#options.methods) this.#lastRuns.set(method.name, clock.monotonic());
     if (seen.every((part, i) => part === this.#quiet?.[i])) return { requeueAfterMs: pollMs };
@@ -87,14 +89,15 @@ export class Disruption {
     this.#hasFailed = false;
     this.#tellProtection();
     // From here until a command begins nothing is awaited: all methods look at one state of the cluster.
+    const hold = this.#hold();
     const pass = new Pass(
       liveSnapshot({
         state,
         registry: this.#clouds,
-        catalog,
+        catalog: { ...catalog, pools: catalog.pools.filter((pool) => !hold.ofPool(pool)) },
         settings: this.#options.settings,
         now: clock.now(),
-        isQueued: (key) => queue.has(key) || queue.isPaused(key),
+        isQueued: (key) => queue.has(key) || queue.isPaused(key) || hold.ofMachine(key),
       }),
     );
     for (const method of this.#options.methods) {
@@ -106,6 +109,21 @@ export class Disruption {
     const dueInMs = [...this.#trials.values()].map(({ dueAt }) => dueAt - clock.monotonic());
     const atLatestMs = this.#trials.size > 0 ? trialPollMs : pollMs;
     return { requeueAfterMs: Math.max(0, Math.min(atLatestMs, changesInMs, ...dueInMs)) };
+  }
+
+  /**
+   * What NodeClaims without a machine keep from being disrupted: what they will hold is not known, so the machines of
+   * their cloud stay, and nothing is bought there. Other clouds do not wait for them.
+   */
+  #hold(): { everywhere: boolean; ofPool(pool: NodePool): boolean; ofMachine(key: string): boolean } {
+    const { state } = this.#context;
+    const clouds = state.launchHold()?.clouds ?? new Set();
+    const ofPool = (pool: NodePool): boolean => clouds.has(this.#clouds.ofNodePool(pool)?.name ?? '');
+    const ofMachine = (key: string): boolean => {
+      const claim = clouds.size > 0 ? state.nodeByProviderID(key)?.nodeClaim : undefined;
+      return claim !== undefined && clouds.has(this.#clouds.ofNodeClaim(claim)?.name ?? '');
+    };
+    return { everywhere: clouds.size > 0 && this.#pools().every(ofPool), ofPool, ofMachine };
   }
 
   /** What a pass looks at. While all of it is the same a pass that found nothing finds nothing again. */
@@ -317,8 +335,8 @@ export class Disruption {
     );
   }
 
-  async #readCatalog(signal: AbortSignal, log: Logger): Promise<PoolCatalog> {
-    const catalog = await readPoolCatalog(this.#clouds, this.#pools(), signal);
+  async #readCatalog(signal: AbortSignal, lifetime: AbortSignal, log: Logger): Promise<PoolCatalog> {
+    const catalog = await this.#catalogs.read(this.#pools(), signal, lifetime);
     for (const { pool, error } of catalog.failures)
       log.error('failed listing instance types', { ...objectField(pool, 'NodePool'), error: messageOf(error) });
     return catalog;

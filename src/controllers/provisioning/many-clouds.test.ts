@@ -17,10 +17,14 @@ const otherClass: ResourceType<KubeObject> = {
 };
 
 let world: TestWorld;
+let other: FakeCloud;
 
 beforeEach(async () => {
   world = await testWorld({
-    providers: (clients) => [new FakeCloud({ ...clients, name: 'other', nodeClass: otherClass })],
+    providers: (clients) => {
+      other = new FakeCloud({ ...clients, name: 'other', nodeClass: otherClass });
+      return [other];
+    },
   });
   registerProvisioning(world.manager, world);
   await world.pool({ name: 'first' });
@@ -82,4 +86,32 @@ test('a NodeClaim that goes before it had a machine holds up nobody, however lon
   expect(world.state.isSynced()).toBe(true);
   await world.advance(15_000);
   expect(await pools()).toEqual(['first', 'first']);
+});
+
+test('a cloud that does not say what it sells holds up nobody else, and its pods are served once it does', async () => {
+  const answer = Promise.withResolvers<void>();
+  other.tellsTypesAfter = answer.promise;
+  await world.apply(pendingPod('a', only('first')), pendingPod('b', only('second')));
+  // A second for the window, five for a cloud that is asked for the first time.
+  await world.advance(6100);
+  expect(await pools()).toEqual(['first']);
+  await world.launch();
+  await world.apply(pendingPod('c', only('first')));
+  await world.advance(1100);
+  expect(await pools()).toEqual(['first', 'first']);
+  await world.launch();
+  // Nobody has to come for its pods: the answer itself is news.
+  answer.resolve();
+  await world.advance(1100);
+  expect(await pools()).toEqual(['first', 'first', 'second']);
+});
+
+test('while a cloud does not say what it sells, what it said last counts', async () => {
+  await world.apply(pendingPod('a', only('second')));
+  await world.advance(1100);
+  await world.launch();
+  other.tellsTypesAfter = new Promise(() => undefined);
+  await world.apply(pendingPod('b', only('second')));
+  await world.advance(2200);
+  expect(await pools()).toEqual(['second', 'second']);
 });

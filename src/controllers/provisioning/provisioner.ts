@@ -20,7 +20,7 @@ import type { VolumeIndex } from '../../scheduling/volumes.ts';
 import type { ClusterState } from '../../state/cluster-state.ts';
 import type { DefaultSpread } from '../../state/default-spread.ts';
 import { PdbLimits } from '../../state/pdb-limits.ts';
-import { type PoolCatalog, readPoolCatalog } from '../../state/pool-catalog.ts';
+import { type PoolCatalog, PoolCatalogReader } from '../../state/pool-catalog.ts';
 import { nominationLimiter } from '../events.ts';
 import type { Batcher } from './batcher.ts';
 import { ConsolidationHazards } from './consolidation-hazards.ts';
@@ -70,6 +70,9 @@ export class Provisioner {
   readonly #hazards: ConsolidationHazards;
   readonly #nominations: { tryTake(): boolean };
   readonly #emptyPools: ChangeMonitor;
+  readonly #catalogs: PoolCatalogReader;
+  /** Of the controller: calls that a pass did not wait for end with it. */
+  #lifetime: AbortSignal | undefined;
   /** A window has ended and what it held was not planned for yet. */
   #due = false;
   /** Clouds for which the last pass had plans that had to wait for a launch. */
@@ -83,6 +86,11 @@ export class Provisioner {
     this.#hazards = new ConsolidationHazards(options.clock);
     this.#nominations = nominationLimiter(options.clock);
     this.#emptyPools = new ChangeMonitor(options.clock);
+    this.#catalogs = new PoolCatalogReader({
+      registry: this.#options.registry,
+      clock,
+      onLate: (pool) => options.batcher.trigger(pool.metadata.uid ?? ''),
+    });
   }
 
   /**
@@ -91,6 +99,7 @@ export class Provisioner {
    */
   async reconcile(signal: AbortSignal, { log, stopping }: ReconcileContext): Promise<Result> {
     const { batcher, state } = this.#options;
+    this.#lifetime = stopping;
     this.#due ||= (await batcher.wait(stopping)) || this.#isAwaitedOver();
     if (stopping.aborted || !this.#due) return { requeueAfterMs: 0 };
     if (!state.hasRead || this.#options.defaultSpread?.hasRead === false || this.#isStalled()) {
@@ -197,7 +206,7 @@ export class Provisioner {
       return obstacle === undefined;
     });
     if (pools.length === 0) log.info('no nodepools found');
-    const catalog = await readPoolCatalog(registry, pools, signal);
+    const catalog = await this.#catalogs.read(pools, signal, this.#lifetime);
     for (const { pool, error } of catalog.failures) {
       if (!isUnevaluatedNodePool(error))
         log.error('skipping, unable to resolve instance types', { ...objectField(pool, 'NodePool'), error });

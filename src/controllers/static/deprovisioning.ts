@@ -32,7 +32,8 @@ export function staticDeprovisioningController(context: ControllerContext, nodes
       async reconcile(key, signal, { log }): Promise<Result> {
         const pool = context.pool(key);
         if (!pool || !StaticNodes.is(pool) || pool.metadata.deletionTimestamp !== undefined) return {};
-        if (!state.isSynced()) return { requeueAfterMs: unsyncedRetryMs };
+        const cloud = context.registry.ofNodePool(pool)?.name ?? '';
+        if (!state.hasRead || state.launchHold()?.clouds.has(cloud)) return { requeueAfterMs: unsyncedRetryMs };
         const { active, unseen } = nodes.count(key);
         const excess = active.length + unseen - (pool.spec.replicas ?? 0);
         if (excess <= 0) return { requeueAfterMs: periodMs };

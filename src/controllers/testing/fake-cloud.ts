@@ -79,6 +79,8 @@ export class FakeCloud implements CloudProvider {
   nodesAppear = true;
   /** Whether a deleted machine is gone at once; otherwise it lingers until `finishDeletions`. */
   deletesAtOnce = true;
+  /** What it sells is told when this resolves. */
+  tellsTypesAfter: Promise<void> = Promise.resolve();
   /** Every call, in order: the method and the name or id it was about. */
   readonly calls: { readonly method: Method; readonly of: string }[] = [];
   readonly #options: FakeCloudOptions;
@@ -150,8 +152,9 @@ export class FakeCloud implements CloudProvider {
     return this.#answer('list', '', signal, () => [...this.instances.values()]);
   }
 
-  instanceTypes(pool: NodePool, signal: AbortSignal): Promise<readonly InstanceType[]> {
+  async instanceTypes(pool: NodePool, signal: AbortSignal): Promise<readonly InstanceType[]> {
     const name = pool.metadata.name ?? '';
+    await this.tellsTypesAfter;
     return this.#answer('instanceTypes', name, signal, () => this.typesOfPool.get(name) ?? this.types);
   }
 

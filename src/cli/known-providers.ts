@@ -3,11 +3,13 @@
 import { readFileSync } from 'node:fs';
 import { clusterApiNodeClassKind } from '../api/cluster-api-node-class.ts';
 import { kwokNodeClassKind } from '../api/kwok-node-class.ts';
+import { linodeNodeClassKind } from '../api/linode-node-class.ts';
 import type { Clock } from '../base/clock.ts';
 import { KarpenterError, messageOf } from '../base/errors.ts';
 import type { CloudProvider } from '../cloud/provider.ts';
 import type { KubeObject, ResourceType } from '../kube/object.ts';
 import type { ClusterApiSettings } from '../providers/cluster-api/settings.ts';
+import { type LinodeSettings, missingLinodeSetting } from '../providers/linode/settings.ts';
 import type { Clusters } from '../runtime/clusters.ts';
 import type { Logger } from '../runtime/logging.ts';
 import type { Runnable } from '../runtime/manager.ts';
@@ -18,7 +20,14 @@ import type { Sharing } from './shared-settings.ts';
 /** The settings that matter for loading clouds. */
 export type ProviderSettings = Pick<
   ProgramSettings,
-  'providers' | 'clusterName' | 'instanceTypesFilePath' | 'kubeClientQps' | 'kubeClientBurst' | keyof ClusterApiSettings
+  | 'providers'
+  | 'clusterName'
+  | 'clusterEndpoint'
+  | 'instanceTypesFilePath'
+  | 'kubeClientQps'
+  | 'kubeClientBurst'
+  | keyof ClusterApiSettings
+  | keyof LinodeSettings
 >;
 
 export interface ProviderParts {
@@ -78,8 +87,16 @@ const clusterApi: KnownProvider = {
   load: async (parts) => (await import('./cluster-api.ts')).loadClusterApi(parts),
 };
 
+const linode: KnownProvider = {
+  name: 'linode',
+  nodeClass: linodeNodeClassKind as ResourceType<KubeObject>,
+  shares: ['clusterName', 'clusterEndpoint'],
+  unconfigured: missingLinodeSetting,
+  load: async (parts) => (await import('./linode.ts')).loadLinode(parts),
+};
+
 /** In the order in which they are named to users. */
-export const knownProviders: readonly KnownProvider[] = [kwok, clusterApi];
+export const knownProviders: readonly KnownProvider[] = [kwok, clusterApi, linode];
 
 async function instanceTypesOf({ settings, log }: ProviderParts) {
   const path = settings.instanceTypesFilePath;

@@ -2,6 +2,7 @@
 // All settings of the controller in one table: the core's, the providers', and where the clusters are.
 import { clusterApiSettings } from '../providers/cluster-api/settings.ts';
 import { kwokSettings } from '../providers/kwok/settings.ts';
+import { linodeSettings } from '../providers/linode/settings.ts';
 import { list, text } from '../runtime/setting-types.ts';
 import { coreSettings, type SettingsOf } from '../runtime/settings.ts';
 import { knownProviders } from './known-providers.ts';
@@ -35,6 +36,7 @@ export const programSettings = {
   ...(settingsForOne(sharedSettings, knownProviders) as object),
   ...kwokSettings,
   ...clusterApiSettings,
+  ...linodeSettings,
 };
 
 export type ProgramSettings = SettingsOf<typeof programSettings>;

@@ -11,6 +11,13 @@ export const sharedSettings = {
     default: '',
     help: 'Name of this cluster, for clouds that mark their machines with it. KWOK does not.',
   }),
+  clusterEndpoint: text({
+    flag: 'cluster-endpoint',
+    env: 'CLUSTER_ENDPOINT',
+    chart: ['settings.clusterEndpoint'],
+    default: '',
+    help: 'URL of the API server for machines that join the cluster by themselves. Empty: what the cluster publishes.',
+  }),
 };
 
 /** A cloud and the shared settings it reads. */

@@ -15,6 +15,8 @@ export interface Delays {
   readonly listMs: number;
   /** `provisioning`. */
   readonly provisionMs: number;
+  /** LKE: `offline`, while it is made a node. */
+  readonly installMs: number;
   /** `booting`, until the machine runs. */
   readonly bootMs: number;
   /** From running to the pool's node being ready. */
@@ -34,6 +36,7 @@ export const usualDelays: Delays = {
   assignMs: 4000,
   listMs: 30_000,
   provisionMs: 20_000,
+  installMs: 60_000,
   bootMs: 30_000,
   readyMs: 20_000,
   shutdownMs: 5000,

@@ -204,7 +204,7 @@ describe('LKE', () => {
     expect([typeof assigned.instance_id, assigned.status]).toEqual(['number', 'not_ready']);
     const linode = (await world.ask('GET', `/linode/instances/${assigned.instance_id}`)).body;
     expect([linode.lke_cluster_id, linode.tags, linode.label]).toEqual([id, [], `lke${id}-${assigned.id}`]);
-    await world.clock.step(70_000);
+    await world.clock.step(130_000);
     expect((await nodes()).map(({ status }: { status: string }) => status)).toEqual(['ready', 'ready']);
   });
 

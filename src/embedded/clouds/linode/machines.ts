@@ -126,10 +126,17 @@ export class Machines {
     this.touch(instance, 'created');
     account.event('linode_create', entityOf(instance));
     this.#then(instance, account.delays.provisionMs, () => {
-      if (spec.boot) this.boot(instance);
-      else this.#become(instance, 'offline');
+      if (!spec.boot) this.#become(instance, 'offline');
+      else if (spec.lke) this.#install(instance);
+      else this.boot(instance);
     });
     return instance;
+  }
+
+  /** A node of LKE is off until it has its disks. */
+  #install(instance: Instance): void {
+    this.#become(instance, 'offline');
+    this.#then(instance, this.#account.delays.installMs, () => this.boot(instance));
   }
 
   boot(instance: Instance): void {

@@ -43,6 +43,8 @@ export interface ApiServerOptions {
   readonly tokens?: Readonly<Record<string, UserInfo>>;
   /** The logs of containers that somebody really runs. */
   readonly logs?: LogSources;
+  /** Whether `managedFields` are kept from the creation of an object on, as usual, or only once somebody applies it. */
+  readonly tracksOwners?: boolean;
 }
 
 /** A Kubernetes API server in memory. Starts with the namespaces, roles and priority classes every cluster has. */
@@ -79,6 +81,7 @@ export class ApiServer {
       registry: this.registry,
       snapshots: new ListSnapshots(options.clock),
       bookmarks: this.#bookmarks,
+      tracksOwners: options.tracksOwners ?? true,
       issueToken: (user) => this.authenticator.issue(user),
       notHeld: (user, namespace, rules) => this.#authorizer.notHeld(user, namespace, rules),
       ...(options.logs ? { logs: options.logs } : {}),

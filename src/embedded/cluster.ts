@@ -29,6 +29,8 @@ export interface EmbeddedClusterOptions {
   readonly logs?: LogSources;
   /** From a pod being placed to it running. */
   readonly podStartMs?: number;
+  /** No record of who owns which field, no events from the control plane: for simulations, which pay for each write. */
+  readonly lean?: boolean;
 }
 
 const administrator: UserInfo = { username: 'kubernetes-admin', groups: ['system:masters'] };
@@ -50,8 +52,9 @@ export class EmbeddedCluster {
 
   /** Starts it; resolves when the API is served, controllers run and the base nodes exist. */
   static async start(options: EmbeddedClusterOptions): Promise<EmbeddedCluster> {
-    const { clock, random, log = silentLogger } = options;
-    const server = new ApiServer({ clock, random, log, ...(options.logs ? { logs: options.logs } : {}) });
+    const { clock, random, log = silentLogger, lean = false } = options;
+    const logs = options.logs ? { logs: options.logs } : {};
+    const server = new ApiServer({ clock, random, log, tracksOwners: !lean, ...logs });
     const listener = options.port === undefined ? undefined : await server.listen({ port: options.port });
     try {
       const client = new KubeClient({ transport: server.transport(), clock, fieldManager: 'karpenter-embedded' });
@@ -61,6 +64,7 @@ export class EmbeddedCluster {
         random,
         log,
         certificateAuthority: listener?.certificateAuthority ?? '',
+        mute: lean,
         ...(options.heartbeatMs === undefined ? {} : { heartbeatMs: options.heartbeatMs }),
         ...(options.podStartMs === undefined ? {} : { podStartMs: options.podStartMs }),
       });

@@ -23,7 +23,7 @@ export interface ScenarioShape {
 }
 
 const minute = 60_000;
-const usual = { pods: 330, activeMs: 80 * minute, restMs: 40 * minute, twoReplicas: 0.25 } as const;
+const usual = { pods: 230, activeMs: 80 * minute, restMs: 40 * minute, twoReplicas: 0.25 } as const;
 
 export const scenarios: readonly ScenarioShape[] = [
   {

@@ -84,7 +84,8 @@ export class Tally {
   #claimChanged({ object, previous }: StoreEvent): void {
     if (!object.metadata.deletionTimestamp || !previous || previous.metadata.deletionTimestamp) return;
     const why = (object as NodeClaim).status?.conditions?.find(({ type }) => type === 'DisruptionReason');
-    if (why?.status === 'True') this.#disruptions.set(why.reason, (this.#disruptions.get(why.reason) ?? 0) + 1);
+    const { status, reason = '' } = why ?? {};
+    if (status === 'True') this.#disruptions.set(reason, (this.#disruptions.get(reason) ?? 0) + 1);
   }
 }
 

@@ -117,6 +117,7 @@ export class World {
       // Nobody falls silent by accident here: what a kubelet would say again and again costs nothing.
       heartbeatMs: 0,
       podStartMs: 2000,
+      lean: true,
       log: panics(coverage),
       crds: [],
       baseNodes: [systemNode('system-1', 'test-zone-a'), systemNode('system-2', 'test-zone-b')],
@@ -130,7 +131,9 @@ export class World {
       workload: clientOf(`cloud-${name}`),
       coverage,
     });
-    clouds = [scriptedCloud(parts('scripted')), kwokCloud({ ...parts('kwok'), store: cluster.server.store })];
+    // Few types and none small: some thirty nodes for some three hundred pods.
+    const market = { cpus: [4, 8], reserved: { cpus: 8, count: 3 } };
+    clouds = [scriptedCloud(parts('scripted'), market), kwokCloud({ ...parts('kwok'), store: cluster.server.store })];
     const ours = new Set(crds.map(({ metadata }) => metadata.name));
     const all = [...crds, ...clouds.map(({ crd }) => crd).filter(({ metadata }) => !ours.has(metadata.name))];
     for (const crd of all) await clientOf('user').resource(kinds.CustomResourceDefinition).create(crd as never);

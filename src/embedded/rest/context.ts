@@ -19,6 +19,8 @@ export interface ServerParts {
   readonly registry: Registry;
   readonly snapshots: ListSnapshots;
   readonly bookmarks: BookmarkClock;
+  /** Whether it is recorded who owns which field of objects that nobody applies. */
+  readonly tracksOwners: boolean;
   /** Makes a token under which its bearer is that user. */
   issueToken(user: UserInfo): string;
   /** The rules of a role that its writer does not hold itself. */

@@ -134,7 +134,7 @@ export function trackManagers(
   if (!old) {
     delete object.metadata.managedFields;
     const named = options.fieldManager !== undefined || context.request.userAgent !== undefined;
-    if (named) {
+    if (named && context.tracksOwners) {
       const { added } = changesBetween(undefined, object, mergeTypeOf(context.resource, context.version));
       recordManagers(object, [{ ...writerOf(context, object, options), fields: added }]);
     }

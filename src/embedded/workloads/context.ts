@@ -27,6 +27,9 @@ export interface Voice {
   warning(object: KubeObject, reason: string, message: string): void;
 }
 
+/** Says nothing. */
+export const mute: Voice = { normal: () => undefined, warning: () => undefined };
+
 /** One voice per component, so that events say who speaks. */
 export class Voices {
   readonly #options: { client: KubeClient; clock: Clock; log: Logger };

@@ -10,7 +10,7 @@ import { AddressBook } from '../kubelet/addresses.ts';
 import { fakeNodeController } from '../kubelet/fake-node.ts';
 import { fakePodController } from '../kubelet/fake-pod.ts';
 import { Scheduler } from '../scheduler/scheduler.ts';
-import { type ControlPlane, SharedInformers, Voices } from './context.ts';
+import { type ControlPlane, mute, SharedInformers, Voices } from './context.ts';
 import { daemonSetController } from './daemon-set.ts';
 import { deploymentController } from './deployment/controller.ts';
 import { disruptionBudgetController } from './disruption-budget.ts';
@@ -36,6 +36,8 @@ export interface ControlPlaneOptions {
   readonly heartbeatMs?: number;
   /** From a pod being placed to it running. */
   readonly podStartMs?: number;
+  /** Tells of nothing by events. */
+  readonly mute?: boolean;
   /** From a Job's pod running to it having completed. */
   readonly jobMs?: number;
 }
@@ -60,7 +62,7 @@ export async function runControlPlane(options: ControlPlaneOptions): Promise<Run
     random,
     log,
     metrics,
-    events: voices.of(component),
+    events: options.mute ? mute : voices.of(component),
   });
   const addresses = new AddressBook();
   const controllers: Controller[] = [

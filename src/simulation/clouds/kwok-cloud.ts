@@ -20,7 +20,7 @@ const claimUid = 'karpenter.kwok.sh/nodeclaim-uid';
 
 /** Of the 144 machines those that a cluster of this size would use: the rest would only cost time. */
 function sold(): InstanceType[] {
-  return defaultInstanceTypes().filter(({ name }) => /-(?:2|4|8)x-amd64-linux$/.test(name));
+  return defaultInstanceTypes().filter(({ name }) => /-(?:4|8)x-amd64-linux$/.test(name));
 }
 
 export interface KwokCloudParts extends CloudParts {

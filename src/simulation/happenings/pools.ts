@@ -13,10 +13,12 @@ export function poolsOf(random: Random, clouds: readonly SimulatedCloud[]): Node
   const [first, ...others] = clouds as [SimulatedCloud, ...SimulatedCloud[]];
   const other = pick(random, others) ?? first;
   const pools = [poolOf(random, anchor, first, {})];
-  pools.push(poolOf(random, 'second', other, { limits: { cpu: String(between(random, 40, 120)) } }));
+  const second = poolOf(random, 'second', other, { limits: { cpu: String(between(random, 40, 120)) } });
+  if (chance(random, 0.3)) second.spec.template.spec.expireAfter = `${between(random, 60, 240)}m`;
+  pools.push(second);
   if (chance(random, 0.6)) {
-    const spot = { key: labels.capacityType, operator: 'In', values: ['spot'] } as const;
-    pools.push(poolOf(random, 'spot', first, { weight: between(random, 1, 50) }, [spot]));
+    const spot: Requirements = [{ key: labels.capacityType, operator: 'In', values: ['spot'] }];
+    pools.push(poolOf(random, 'spot', first, { weight: between(random, 1, 50) }, spot));
   }
   if (chance(random, 0.5)) {
     const batch = poolOf(random, 'batch', other, { weight: 60, limits: { cpu: String(between(random, 16, 64)) } });
@@ -33,10 +35,10 @@ function poolOf(
   name: string,
   { nodeClass }: SimulatedCloud,
   parts: Partial<NodePoolSpec>,
-  requirements: Requirements = [],
+  requirements?: Requirements,
 ): NodePool {
   // Otherwise only spot would be bought, and only on-demand would be asked for.
-  const both = { key: labels.capacityType, operator: 'In', values: ['on-demand', 'spot'] } as const;
+  const both: Requirements = [{ key: labels.capacityType, operator: 'In', values: ['on-demand', 'spot', 'reserved'] }];
   const grace = chance(random, 0.5) ? { terminationGracePeriod: oneOf(random, ['2m', '10m', '30m']) } : {};
   return {
     apiVersion: 'karpenter.sh/v1',
@@ -47,7 +49,7 @@ function poolOf(
         metadata: { labels: { 'example.com/team': name } },
         spec: {
           nodeClassRef: { group: nodeClass.group, kind: nodeClass.kind, name: 'default' },
-          requirements: requirements.length > 0 ? requirements : [{ ...both, values: [...both.values] }],
+          requirements: requirements ?? both,
           expireAfter: 'Never',
           ...grace,
         },
@@ -60,8 +62,8 @@ function poolOf(
 
 export function disruptionOf(random: Random): NonNullable<NodePoolSpec['disruption']> {
   return {
-    consolidateAfter: oneOf(random, ['0s', '0s', '30s', '2m', '5m']),
-    consolidationPolicy: oneOf(random, ['WhenEmptyOrUnderutilized', 'WhenEmptyOrUnderutilized', 'Balanced', 'WhenEmpty']),
+    consolidateAfter: oneOf(random, ['0s', '30s', '2m', '5m', '5m']),
+    consolidationPolicy: oneOf(random, ['WhenEmptyOrUnderutilized', 'Balanced', 'WhenEmpty', 'WhenEmpty']),
     budgets: budgetsOf(random),
   };
 }

@@ -132,6 +132,19 @@ export function userHappenings(hands: Hands): Happening[] {
       },
     },
     {
+      name: 'user/force-claim',
+      weight: 0.2,
+      // Takes off the finalizer: the machine is left to be found.
+      happen: async (random) => {
+        const claim = pick(random, facts.list<NodeClaim>(collections.claims));
+        if (!claim) return false;
+        const { name = '' } = claim.metadata;
+        await ignoreNotFound(karpenter.resource(nodeClaimKind).delete(name));
+        await ignoreNotFound(karpenter.resource(nodeClaimKind).patch(name, { metadata: { finalizers: null } }));
+        return true;
+      },
+    },
+    {
       name: 'user/note',
       weight: 2,
       happen: (random) => {
@@ -177,7 +190,9 @@ export function userHappenings(hands: Hands): Happening[] {
         );
         if (!pod) return false;
         const value = oneOf(random, ['true', '10m', null, null]);
-        const patch = { metadata: { annotations: { [annotations.doNotDisrupt]: value } } };
+        // Told apart from what a template brought: it may come a moment too late to be seen.
+        const byHand = { [annotations.doNotDisrupt]: value, 'example.com/protected-by-hand': 'true' };
+        const patch = { metadata: { annotations: byHand } };
         await ignoreNotFound(workload.resource(kinds.Pod).patch(pod.metadata.name!, patch, { namespace }));
         return true;
       },

@@ -79,7 +79,7 @@ export function deploymentOf(random: Random, app: string): Deployment {
     kind: 'Deployment',
     metadata: { name: app, namespace },
     spec: {
-      replicas: skewed(random, 2, 45),
+      replicas: skewed(random, 1, 30),
       selector: { matchLabels: { app } },
       template: templateOf(random, app),
     },
@@ -90,7 +90,6 @@ export function deploymentOf(random: Random, app: string): Deployment {
 export function statefulSetOf(random: Random, app: string): StatefulSet {
   const template = templateOf(random, app);
   const { topologySpreadConstraints: _, nodeSelector: __, ...spec } = template.spec!;
-  const [container, ...others] = spec.containers;
   return {
     apiVersion: 'apps/v1',
     kind: 'StatefulSet',
@@ -100,13 +99,7 @@ export function statefulSetOf(random: Random, app: string): StatefulSet {
       replicas: skewed(random, 1, 8),
       podManagementPolicy: chance(random, 0.5) ? 'Parallel' : 'OrderedReady',
       selector: { matchLabels: { app } },
-      template: {
-        ...template,
-        spec: {
-          ...spec,
-          containers: [{ ...container!, volumeMounts: [{ name: 'data', mountPath: '/data' }] }, ...others],
-        },
-      },
+      template: { ...template, spec },
       volumeClaimTemplates: [
         {
           metadata: { name: 'data' },
@@ -118,7 +111,7 @@ export function statefulSetOf(random: Random, app: string): StatefulSet {
 }
 
 export function jobOf(random: Random, app: string): Job {
-  const parallelism = skewed(random, 1, 20);
+  const parallelism = skewed(random, 1, 8);
   const runs = `${between(random, 1, 25)}m`;
   const { topologySpreadConstraints: _, ...spec } = podSpec(random, app);
   return {

@@ -28,7 +28,7 @@ export function workloadHappenings(hands: Hands): Happening[] {
     const now = of.spec?.replicas ?? 0;
     // Towards what the scenario has in mind, more often than away from it.
     const up = chance(random, fullness() < 1 ? 0.75 : 0.25);
-    const by = skewed(random, 1, 30);
+    const by = skewed(random, 1, 10);
     const replicas = Math.max(0, up ? now + by : now - by);
     await workload.resource(kinds.Deployment).updateScale(of.metadata.name!, replicas, here);
     return replicas !== now;
@@ -61,7 +61,7 @@ export function workloadHappenings(hands: Hands): Happening[] {
 
   const crash = async (random: Random): Promise<boolean> => {
     const pods = facts.list<Pod>(collections.pods).filter((pod) => pod.metadata.namespace === namespace);
-    const count = Math.min(pods.length, skewed(random, 1, 12));
+    const count = Math.min(pods.length, skewed(random, 1, 6));
     for (let i = 0; i < count; i++) {
       const { name } = pods[random.int(pods.length)]!.metadata;
       const gracePeriodSeconds = chance(random, 0.3) ? { gracePeriodSeconds: 0 } : {};

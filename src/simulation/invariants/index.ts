@@ -3,9 +3,26 @@
 // shares no code with what it judges.
 import type { Invariant } from '../contract.ts';
 import type { Fleet } from '../process/fleet.ts';
+import { disruptionInvariants } from './disruption.ts';
+import { podsMovedGently } from './evictions.ts';
+import { fieldsKept } from './fields.ts';
+import { lifecycleInvariants } from './lifecycle.ts';
+import { limitsKept } from './limits.ts';
 import { machineInvariants } from './machines.ts';
+import { placementInvariants } from './placement.ts';
 import { podsRun } from './pods-run.ts';
+import { quietInvariants } from './quiet.ts';
 
-export function allInvariants(_parts: { readonly fleet: Fleet }): Invariant[] {
-  return [...machineInvariants(), podsRun()];
+export function allInvariants(parts: { readonly fleet: Fleet }): Invariant[] {
+  return [
+    ...machineInvariants(),
+    podsRun(),
+    podsMovedGently(),
+    ...disruptionInvariants(),
+    limitsKept(),
+    ...lifecycleInvariants(),
+    ...placementInvariants(),
+    fieldsKept(),
+    ...quietInvariants(parts),
+  ];
 }

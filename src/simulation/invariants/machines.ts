@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Machines and NodeClaims belong together: none is forgotten, none is bought twice.
 import type { NodeClaim } from '../../api/node-claim.ts';
+import type { Node } from '../../kube/kinds.ts';
 import { collections } from '../collections.ts';
 import type { Facts, Invariant, LedgerInstance } from '../contract.ts';
+import { isOurs, minute, nameOf } from './reading.ts';
 
-const minute = 60_000;
 /** How long a machine may be without its NodeClaim once nothing is broken any more. */
 const collectedWithinMs = 10 * minute;
 
 export function machineInvariants(): Invariant[] {
-  return [owned(), single()];
+  return [owned(), single(), strangersStay(), neverLetGo()];
 }
 
 function uids(facts: Facts): Set<string> {
@@ -63,6 +64,56 @@ function single(): Invariant {
           const other = byClaim.get(claim.uid);
           if (other) report.violated(`NodeClaim ${claim.name} has two machines: ${other} and ${providerID}`);
           byClaim.set(claim.uid, providerID);
+        }
+      }
+    },
+  };
+}
+
+/** Machines that are not ours stay as they are. */
+function strangersStay(): Invariant {
+  return {
+    name: 'machines/strangers-stay',
+    onMinute(facts, report) {
+      for (const { ledger } of facts.clouds) {
+        for (const { claim, providerID, deletingAt, goneAt, goneBecause } of ledger.all()) {
+          if (claim !== undefined) continue;
+          report.checked();
+          if ((goneAt !== undefined || deletingAt !== undefined) && goneBecause === undefined) {
+            report.violated(`machine ${providerID}, which is not ours, was removed`);
+          }
+        }
+      }
+    },
+  };
+}
+
+/** A NodeClaim and its Node stay until the machine is gone: they are how it is found. */
+function neverLetGo(): Invariant {
+  const standing = (facts: Facts, id: string | undefined): boolean =>
+    id !== undefined &&
+    facts.clouds.some(({ ledger }) =>
+      ledger.alive().some(({ providerID, deletingAt }) => providerID === id && deletingAt === undefined),
+    );
+  return {
+    name: 'machines/never-let-go',
+    onChange(change, facts, report) {
+      if (change.event.type !== 'DELETED' || !isOurs(change)) return;
+      if (change.collection === collections.claims) {
+        report.checked();
+        const claim = change.event.object as NodeClaim;
+        if (standing(facts, claim.status?.providerID)) {
+          report.violated(`NodeClaim ${nameOf(claim)} is gone, and its machine ${claim.status?.providerID} still stands`);
+        }
+      } else if (change.collection === collections.nodes) {
+        const node = change.event.object as Node;
+        const id = node.spec?.providerID;
+        // A pretended machine is its Node: it stands until now.
+        if (id?.startsWith('kwok://')) return;
+        report.checked();
+        const claim = facts.list<NodeClaim>(collections.claims).find(({ status }) => status?.providerID === id);
+        if (claim && standing(facts, id)) {
+          report.violated(`Node ${nameOf(node)} is gone, and its machine ${id} still stands`);
         }
       }
     },

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The replicas of the autoscaler, as a Deployment would keep them: one that ends is started anew.
-import type { ControllerProcess, ProcessParts } from './controller-process.ts';
-import { ControllerProcess as Process } from './controller-process.ts';
+import { ControllerProcess, type ProcessParts } from './controller-process.ts';
 
 export interface FleetParts extends Omit<ProcessParts, 'name' | 'elects' | 'onEnd'> {
   readonly replicas: number;
@@ -53,7 +52,7 @@ export class Fleet {
 
   #launch(): void {
     if (this.#closed) return;
-    const process: ControllerProcess = new Process({
+    const process: ControllerProcess = new ControllerProcess({
       ...this.#parts,
       name: `karpenter-${++this.#count}`,
       elects: this.#parts.replicas > 1,

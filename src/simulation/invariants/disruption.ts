@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes that are taken away: for a reason there is, within the budgets of their pool, and never under protected pods.
+import type { NodeClaim } from '../../api/node-claim.ts';
+import type { NodePool } from '../../api/node-pool.ts';
+import { parseDuration, parseTime } from '../../kube/time.ts';
+import { collections } from '../collections.ts';
+import type { Facts, Invariant } from '../contract.ts';
+import {
+  beginsDeletion,
+  conditionTrue,
+  disruptionReason,
+  hasEnded,
+  isDaemon,
+  isGoing,
+  isOurs,
+  isProtected,
+  minute,
+  nameOf,
+  nodeOfClaim,
+  podsOn,
+  poolLabel,
+} from './reading.ts';
+
+/** What a decision may not have seen yet: it is made on watches, which may be late, and is 15 s old when it is carried out. */
+const unseenMs = minute;
+const voluntary = new Set(['Empty', 'Underutilized', 'Drifted']);
+
+export function disruptionInvariants(): Invariant[] {
+  return [justified(), withinBudget(), protectedStay()];
+}
+
+/** A NodeClaim that the autoscaler deletes is disrupted for a reason, or is of no use any more. */
+function justified(): Invariant {
+  return {
+    name: 'claims/deleted-for-a-reason',
+    onChange(change, facts, report) {
+      if (change.collection !== collections.claims || !isOurs(change) || !beginsDeletion(change)) return;
+      report.checked();
+      const claim = (change.event.previous ?? change.event.object) as NodeClaim;
+      if (disruptionReason(claim) !== undefined || !conditionTrue(claim, 'Registered')) return;
+      const node = nodeOfClaim(facts, claim);
+      const pool = facts.get<NodePool>(collections.pools, '', claim.metadata.labels?.[poolLabel] ?? '');
+      const alive = facts.clouds.some(({ ledger }) =>
+        ledger
+          .alive()
+          .some((m) => m.providerID === claim.status?.providerID && (m.deletingAt ?? m.leavingAt) === undefined),
+      );
+      if (!node || isGoing(node) || !pool || isGoing(pool) || !alive) return;
+      report.violated(`NodeClaim ${nameOf(claim)} was deleted without a reason (${change.request})`);
+    },
+  };
+}
+
+interface Past<T> {
+  readonly at: number;
+  readonly value: T;
+}
+
+/** The largest of what held lately. */
+class Lately {
+  readonly #past = new Map<string, Past<number>[]>();
+
+  note(key: string, now: number, value: number): number {
+    const past = (this.#past.get(key) ?? []).filter(({ at }) => now - at <= 2 * minute);
+    past.push({ at: now, value });
+    this.#past.set(key, past);
+    return Math.max(...past.map((one) => one.value));
+  }
+}
+
+/** No more nodes of a pool go at once than its budgets allow for the reason. */
+function withinBudget(): Invariant {
+  const lately = new Lately();
+  const allowedNow = (facts: Facts, pool: NodePool, reason: string): number => {
+    const nodes = facts.list<NodeClaim>(collections.claims).filter((claim) => {
+      return claim.metadata.labels?.[poolLabel] === pool.metadata.name && conditionTrue(claim, 'Initialized');
+    }).length;
+    const bounds = (pool.spec.disruption?.budgets ?? [{ nodes: '10%' }])
+      .filter(({ reasons }) => reasons === undefined || reasons.includes(reason as never))
+      .filter((budget) => budget.schedule === undefined || holdsThisHour(budget.duration ?? '', facts.now))
+      .map(({ nodes: bound }) => {
+        return bound.endsWith('%') ? Math.ceil((nodes * Number(bound.slice(0, -1))) / 100) : Number(bound);
+      });
+    return Math.min(Number.POSITIVE_INFINITY, ...bounds);
+  };
+  const reasons = [...voluntary];
+  return {
+    name: 'budgets/kept',
+    onMinute(facts) {
+      for (const pool of facts.list<NodePool>(collections.pools)) {
+        for (const reason of reasons) lately.note(`${pool.metadata.name}/${reason}`, facts.now, allowedNow(facts, pool, reason));
+      }
+    },
+    onChange(change, facts, report) {
+      if (change.collection === collections.pools) {
+        const pool = change.event.object as NodePool;
+        // What was allowed until now still counts for decisions under way.
+        const before = (change.event.previous ?? pool) as NodePool;
+        for (const reason of reasons) {
+          lately.note(`${pool.metadata.name}/${reason}`, facts.now, allowedNow(facts, before, reason));
+        }
+        return;
+      }
+      if (change.collection !== collections.claims || !isOurs(change) || !beginsDeletion(change)) return;
+      const claim = (change.event.previous ?? change.event.object) as NodeClaim;
+      const reason = disruptionReason(claim);
+      if (reason === undefined || !voluntary.has(reason)) return;
+      const pool = facts.get<NodePool>(collections.pools, '', claim.metadata.labels?.[poolLabel] ?? '');
+      if (!pool) return;
+      report.checked();
+      const key = `${pool.metadata.name}/${reason}`;
+      const allowed = lately.note(key, facts.now, allowedNow(facts, pool, reason));
+      const going = facts.list<NodeClaim>(collections.claims).filter((other) => {
+        return (
+          other.metadata.labels?.[poolLabel] === pool.metadata.name &&
+          isGoing(other) &&
+          conditionTrue(other, 'Initialized') &&
+          !conditionTrue(other, 'InstanceTerminating') &&
+          voluntary.has(disruptionReason(other) ?? '')
+        );
+      });
+      if (going.length > allowed) {
+        report.violated(
+          `${going.length} nodes of NodePool ${pool.metadata.name} go at once, and its budgets allow ${allowed} for ${reason}: ${going.map(nameOf).join(', ')}`,
+        );
+      }
+    },
+  };
+}
+
+/** Budgets of these worlds with a schedule begin each hour. */
+function holdsThisHour(duration: string, now: number): boolean {
+  return now % (60 * minute) < parseDuration(duration);
+}
+
+/** Nothing is disrupted voluntarily under a protected pod, and no node that is protected itself. */
+function protectedStay(): Invariant {
+  return {
+    name: 'protected/stay',
+    onChange(change, facts, report) {
+      if (change.collection !== collections.claims || !isOurs(change) || !beginsDeletion(change)) return;
+      const claim = (change.event.previous ?? change.event.object) as NodeClaim;
+      const reason = disruptionReason(claim);
+      if (reason === undefined || !voluntary.has(reason)) return;
+      const node = nodeOfClaim(facts, claim);
+      if (!node) return;
+      report.checked();
+      const late = facts.calmSince === undefined || facts.now - facts.calmSince < unseenMs;
+      // While watches may be late, or the command has begun, a protection that came meanwhile could not be seen.
+      if (late) return;
+      const marked = claim.status?.conditions?.find(({ type }) => type === 'DisruptionReason')?.lastTransitionTime;
+      const began = marked === undefined ? facts.now : parseTime(marked);
+      const driftsAnyway = reason === 'Drifted' && claim.spec.terminationGracePeriod !== undefined;
+      for (const pod of podsOn(facts, node)) {
+        if (isGoing(pod) || hasEnded(pod)) continue;
+        const { startTime } = pod.status ?? {};
+        if (startTime === undefined || parseTime(startTime) >= began - unseenMs) continue;
+        if (isProtected(pod, facts.now) && isProtectedSince(pod) && !driftsAnyway) {
+          report.violated(`NodeClaim ${nameOf(claim)} goes (${reason}) under the protected pod ${nameOf(pod)}`);
+        }
+        if (reason === 'Empty' && !isDaemon(pod) && pod.metadata.ownerReferences !== undefined) {
+          report.violated(`NodeClaim ${nameOf(claim)} goes as empty, and ${nameOf(pod)} runs on it`);
+        }
+      }
+    },
+  };
+}
+
+/** Protections that a template brought have been there from the start; those put on by hand may have come a moment ago. */
+function isProtectedSince(pod: { readonly metadata: { readonly annotations?: Readonly<Record<string, string>> } }): boolean {
+  return pod.metadata.annotations?.['example.com/protected-by-hand'] === undefined;
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// How pods are moved: they are asked by the eviction API, which knows their budgets; protected ones are left alone; and
+// nobody's time to end is cut short before the node's own time is over.
+import type { Node, Pod } from '../../kube/kinds.ts';
+import { collections } from '../collections.ts';
+import type { Invariant } from '../contract.ts';
+import { beginsDeletion, claimOfNode, drainDeadline, isOurs, isProtected, minute, nameOf, second } from './reading.ts';
+
+/** Clocks of processes may be off by two minutes while that fault is on. */
+const wrongClockMs = 3 * minute;
+
+export function podsMovedGently(): Invariant {
+  return {
+    name: 'pods/moved-gently',
+    onChange(change, facts, report) {
+      if (change.collection !== collections.pods || !isOurs(change) || !beginsDeletion(change)) return;
+      report.checked();
+      const pod = (change.event.previous ?? change.event.object) as Pod;
+      const node = facts.get<Node>(collections.nodes, '', pod.spec.nodeName ?? '');
+      const deadline = drainDeadline(claimOfNode(facts, node));
+      const tolerance = facts.calmSince === undefined ? wrongClockMs : 2 * second;
+      const grace = (pod.spec.terminationGracePeriodSeconds ?? 30) * second;
+      const timeIsOver = deadline !== undefined && deadline - grace <= facts.now + tolerance;
+      if (isProtected(pod, facts.now - tolerance) && isProtected(pod, facts.now) && !timeIsOver) {
+        report.violated(`pod ${nameOf(pod)} was moved although it is protected (${change.request})`);
+      }
+      const asked = change.request.startsWith('POST') && change.request.endsWith('/eviction');
+      if (!asked && !timeIsOver) {
+        report.violated(`pod ${nameOf(pod)} was deleted without asking its budget (${change.request})`);
+      }
+      const given = (change.event.object as Pod).metadata.deletionGracePeriodSeconds ?? 0;
+      const left = deadline === undefined ? grace : Math.min(grace, Math.max(0, deadline - facts.now));
+      if (change.event.type === 'MODIFIED' && given * second < left - tolerance) {
+        report.violated(`pod ${nameOf(pod)} got ${given} s to end, not ${left / second}`);
+      }
+    },
+  };
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pods sit where they may, and machines are what their NodeClaims asked for.
+import type { NodeClaim } from '../../api/node-claim.ts';
+import type { Node, Pod } from '../../kube/kinds.ts';
+import { Quantity } from '../../kube/quantity.ts';
+import { collections } from '../collections.ts';
+import type { Facts, Invariant } from '../contract.ts';
+import { conditionTrue, hasEnded, nameOf, nodeOfClaim, podsOn } from './reading.ts';
+
+export function placementInvariants(): Invariant[] {
+  return [podsFit(), machinesAsAsked()];
+}
+
+const resources = ['cpu', 'memory', 'pods'] as const;
+
+/** What the requests of the pods on a node come to, by resource. */
+function requested(facts: Facts, node: Node): Record<string, number> {
+  const sum: Record<string, number> = { cpu: 0, memory: 0, pods: 0 };
+  for (const pod of podsOn(facts, node)) {
+    if (hasEnded(pod)) continue;
+    sum['pods']! += 1;
+    for (const { resources: of } of pod.spec.containers) {
+      for (const name of ['cpu', 'memory'] as const) {
+        const asked = of?.requests?.[name];
+        if (asked !== undefined) sum[name]! += Quantity.parse(asked).toNumber();
+      }
+    }
+  }
+  return sum;
+}
+
+/** A pod that is placed tolerates the taints of its node, matches its selector, and fits. */
+function podsFit(): Invariant {
+  return {
+    name: 'pods/fit',
+    onChange(change, facts, report) {
+      if (change.collection !== collections.pods || change.event.type !== 'MODIFIED') return;
+      const pod = change.event.object as Pod;
+      if (!pod.spec.nodeName || (change.event.previous as Pod).spec.nodeName) return;
+      const node = facts.get<Node>(collections.nodes, '', pod.spec.nodeName);
+      if (!node) return;
+      report.checked();
+      for (const [key, value] of Object.entries(pod.spec.nodeSelector ?? {})) {
+        if (node.metadata.labels?.[key] !== value) report.violated(`pod ${nameOf(pod)} wants ${key}=${value}, and is on ${nameOf(node)}`);
+      }
+      for (const taint of node.spec?.taints ?? []) {
+        if (taint.effect === 'PreferNoSchedule') continue;
+        const tolerated = pod.spec.tolerations?.some(
+          ({ key, operator, value, effect }) =>
+            (key === undefined || key === '' || key === taint.key) &&
+            (operator === 'Exists' || (value ?? '') === (taint.value ?? '')) &&
+            (effect === undefined || effect === '' || effect === taint.effect),
+        );
+        if (!tolerated) report.violated(`pod ${nameOf(pod)} does not tolerate ${taint.key} of ${nameOf(node)}`);
+      }
+      const sum = requested(facts, node);
+      for (const name of resources) {
+        const there = node.status?.allocatable?.[name];
+        if (there !== undefined && sum[name]! > Quantity.parse(there).toNumber() + 1e-9) {
+          report.violated(`node ${nameOf(node)} has ${there} ${name}, and its pods ask for ${sum[name]}`);
+        }
+      }
+    },
+  };
+}
+
+/** A node that is registered has the labels that its NodeClaim requires. */
+function machinesAsAsked(): Invariant {
+  return {
+    name: 'machines/as-asked',
+    onChange(change, facts, report) {
+      if (change.collection !== collections.claims || change.event.type !== 'MODIFIED') return;
+      const claim = change.event.object as NodeClaim;
+      if (!conditionTrue(claim, 'Registered') || conditionTrue(change.event.previous as NodeClaim, 'Registered')) return;
+      const node = nodeOfClaim(facts, claim);
+      if (!node) return;
+      report.checked();
+      for (const { key, operator, values = [] } of claim.spec.requirements) {
+        const value = node.metadata.labels?.[key];
+        if (operator === 'In' && (value === undefined || !values.includes(value))) {
+          report.violated(`node ${nameOf(node)} has ${key}=${value}, and its NodeClaim wants one of ${values.join(', ')}`);
+        }
+        if (operator === 'NotIn' && value !== undefined && values.includes(value)) {
+          report.violated(`node ${nameOf(node)} has ${key}=${value}, and its NodeClaim wants another`);
+        }
+      }
+    },
+  };
+}

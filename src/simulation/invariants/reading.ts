@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// How invariants read objects: by what the documents say of them, without the product's own helpers.
+import type { NodeClaim } from '../../api/node-claim.ts';
+import type { Node, Pod } from '../../kube/kinds.ts';
+import { parseDuration, parseTime } from '../../kube/time.ts';
+import { collections } from '../collections.ts';
+import type { Change, Facts } from '../contract.ts';
+
+export const second = 1000;
+export const minute = 60_000;
+
+export const poolLabel = 'karpenter.sh/nodepool';
+export const disruptedTaint = 'karpenter.sh/disrupted';
+const protection = 'karpenter.sh/do-not-disrupt';
+const deadline = 'karpenter.sh/nodeclaim-termination-timestamp';
+
+/** Whether a process of the autoscaler wrote it. */
+export function isOurs({ by }: Change): boolean {
+  return by.startsWith('karpenter-');
+}
+
+/** The change began the deletion of the object, or carried it out at once. */
+export function beginsDeletion({ event }: Change): boolean {
+  const before = event.previous?.metadata.deletionTimestamp;
+  if (before !== undefined) return false;
+  return event.type === 'DELETED' || (event.type === 'MODIFIED' && event.object.metadata.deletionTimestamp !== undefined);
+}
+
+export function isGoing({ metadata }: { readonly metadata: { readonly deletionTimestamp?: string } }): boolean {
+  return metadata.deletionTimestamp !== undefined;
+}
+
+export function conditionTrue(claim: NodeClaim, name: string): boolean {
+  return claim.status?.conditions?.some(({ type, status }) => type === name && status === 'True') ?? false;
+}
+
+/** Why the autoscaler wants the node gone; undefined when it does not. */
+export function disruptionReason(claim: NodeClaim): string | undefined {
+  return claim.status?.conditions?.find(({ type, status }) => type === 'DisruptionReason' && status === 'True')?.reason;
+}
+
+export function claimOfNode(facts: Facts, node: Node | undefined): NodeClaim | undefined {
+  const id = node?.spec?.providerID;
+  if (!id) return undefined;
+  return facts.list<NodeClaim>(collections.claims).find(({ status }) => status?.providerID === id);
+}
+
+export function nodeOfClaim(facts: Facts, claim: NodeClaim): Node | undefined {
+  const id = claim.status?.providerID;
+  if (!id) return undefined;
+  return facts.list<Node>(collections.nodes).find(({ spec }) => spec?.providerID === id);
+}
+
+export function podsOn(facts: Facts, node: Node): Pod[] {
+  return facts.list<Pod>(collections.pods).filter(({ spec }) => spec.nodeName === node.metadata.name);
+}
+
+export function hasEnded({ status }: Pod): boolean {
+  return status?.phase === 'Succeeded' || status?.phase === 'Failed';
+}
+
+export function isDaemon({ metadata }: Pod): boolean {
+  return metadata.ownerReferences?.some(({ kind }) => kind === 'DaemonSet') ?? false;
+}
+
+/** Whether its annotation protects a pod or node now: `true`, or a duration from its start. */
+export function isProtected(object: Pod | Node, now: number): boolean {
+  const value = object.metadata.annotations?.[protection];
+  if (value === undefined) return false;
+  if (value === 'true') return true;
+  const started = (object as Pod).status?.startTime ?? object.metadata.creationTimestamp;
+  try {
+    return started !== undefined && started !== null && parseTime(started) + parseDuration(value) > now;
+  } catch {
+    return false;
+  }
+}
+
+/** When the drain of a NodeClaim's node must end, in ms; undefined when it may take for ever. */
+export function drainDeadline(claim: NodeClaim | undefined): number | undefined {
+  const at = claim?.metadata.annotations?.[deadline];
+  return at === undefined ? undefined : parseTime(at);
+}
+
+export function nameOf({ metadata }: { readonly metadata: { readonly namespace?: string; readonly name?: string } }): string {
+  return metadata.namespace ? `${metadata.namespace}/${metadata.name}` : (metadata.name ?? '');
+}

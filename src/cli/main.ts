@@ -7,6 +7,7 @@ import { registerController } from './controller.ts';
 import { registerConvert } from './convert.ts';
 import { registerDemo } from './demo.ts';
 import { registerPlan } from './plan.ts';
+import { registerSimulate } from './simulate.ts';
 import { registerSnapshot } from './snapshot.ts';
 import { registerSolve } from './solve.ts';
 import { registerUp } from './up.ts';
@@ -29,6 +30,7 @@ registerController(program);
 registerSolve(program);
 registerPlan(program);
 registerSnapshot(program);
+registerSimulate(program);
 registerConvert(program);
 registerVersion(program);
 

@@ -19,6 +19,8 @@ export interface RunReport {
   readonly scenario: string;
   readonly seed: number;
   readonly hours: number;
+  /** When the world began, by its own clock, in ms. */
+  readonly startedAt: number;
   /** Over everything that happened: equal for equal runs. */
   readonly hash: string;
   readonly violations: readonly Violation[];
@@ -47,6 +49,7 @@ export async function runWorld(options: RunOptions): Promise<RunReport> {
     scenario: shape.name,
     seed,
     hours,
+    startedAt: world.startedAt,
     hash: world.trace.hash(),
     violations: world.judge.violations,
     coverage: Object.fromEntries(world.coverage.counts()),

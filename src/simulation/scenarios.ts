@@ -43,6 +43,14 @@ export const scenarios: readonly ScenarioShape[] = [
   },
   {
     ...usual,
+    name: 'small',
+    description: 'everything at once on a handful of nodes: many hours in little time',
+    pods: 40,
+    changeEveryMs: 40_000,
+    faultEveryMs: 3 * minute,
+  },
+  {
+    ...usual,
     name: 'crashes',
     description: 'the autoscaler dies, hangs and loses its lease all the time',
     changeEveryMs: 40_000,

@@ -30,7 +30,7 @@ export class RunTrace implements Trace {
   lines(): readonly string[] {
     const oldest = this.#lines.length < keptLines ? 0 : this.#next;
     return [...this.#lines.slice(oldest), ...this.#lines.slice(0, oldest)].map(
-      ([at, line]) => `${formatTime(at).slice(11, 19)}.${String(at % 1000).padStart(3, '0')} ${line}`,
+      ([at, line]) => `${formatTime(at).slice(11, 19)}.${String(Math.floor(at % 1000)).padStart(3, '0')} ${line}`,
     );
   }
 

@@ -45,9 +45,9 @@ export class World {
   readonly facts: StoreFacts;
   readonly judge: Judge;
   readonly tally: Tally;
+  readonly startedAt: number;
   readonly #shape: ScenarioShape;
   readonly #seed: number;
-  readonly #start: number;
   readonly #cluster: EmbeddedCluster;
   readonly #clouds: readonly SimulatedCloud[];
   readonly #fleet: Fleet;
@@ -62,7 +62,7 @@ export class World {
     this.coverage = parts.coverage;
     this.#shape = shape;
     this.#seed = seed;
-    this.#start = clock.now();
+    this.startedAt = clock.now();
     this.#cluster = cluster;
     this.#clouds = clouds;
     const { store } = cluster.server;
@@ -164,10 +164,10 @@ export class World {
 
   /** Lets time pass, minute by minute. */
   async #until(atMs: number): Promise<void> {
-    const target = this.#start + atMs;
+    const target = this.startedAt + atMs;
     while (this.clock.now() < target && this.judge.violations.length === 0) {
-      const sinceStart = this.clock.now() - this.#start;
-      const nextMinute = this.#start + (Math.floor(sinceStart / minute) + 1) * minute;
+      const sinceStart = this.clock.now() - this.startedAt;
+      const nextMinute = this.startedAt + (Math.floor(sinceStart / minute) + 1) * minute;
       const to = Math.min(nextMinute, target);
       await this.clock.step(to - this.clock.now());
       if (to === nextMinute) {

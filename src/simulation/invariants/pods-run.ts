@@ -3,14 +3,17 @@
 import type { Pod } from '../../kube/kinds.ts';
 import { collections } from '../collections.ts';
 import type { Invariant } from '../contract.ts';
+import { hasEnded, isDaemon, isGoing } from './reading.ts';
 
 export function podsRun(): Invariant {
   return {
     name: 'pods/run',
     onQuiet(facts, report) {
       const waiting: string[] = [];
-      for (const { metadata, spec, status } of facts.list<Pod>(collections.pods)) {
-        if (metadata.deletionTimestamp || status?.phase === 'Succeeded' || status?.phase === 'Failed') continue;
+      for (const pod of facts.list<Pod>(collections.pods)) {
+        const { metadata, spec, status } = pod;
+        // A new DaemonSet finds no room on nodes that are full, and nobody makes any: that is so on every cluster.
+        if (isGoing(pod) || hasEnded(pod) || isDaemon(pod)) continue;
         report.checked();
         const ready = status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True');
         if (!spec.nodeName || !ready) waiting.push(`${metadata.name} (${spec.nodeName ?? 'no node'})`);

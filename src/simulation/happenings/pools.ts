@@ -50,7 +50,7 @@ function poolOf(
         spec: {
           nodeClassRef: { group: nodeClass.group, kind: nodeClass.kind, name: 'default' },
           requirements: requirements ?? both,
-          expireAfter: 'Never',
+          expireAfter: chance(random, 0.4) ? oneOf(random, ['45m', '2h', '5h']) : 'Never',
           ...grace,
         },
       },

@@ -45,10 +45,16 @@ function justified(): Invariant {
           .alive()
           .some((m) => m.providerID === claim.status?.providerID && (m.deletingAt ?? m.leavingAt) === undefined),
       );
-      if (!node || isGoing(node) || !pool || isGoing(pool) || !alive) return;
+      if (!node || isGoing(node) || !pool || isGoing(pool) || !alive || isAged(claim, facts.now)) return;
       report.violated(`NodeClaim ${nameOf(claim)} was deleted without a reason (${change.request})`);
     },
   };
+}
+
+/** It has reached its age, as far as a clock that is wrong by minutes can tell. */
+function isAged({ metadata, spec }: NodeClaim, now: number): boolean {
+  if (!spec.expireAfter || spec.expireAfter === 'Never') return false;
+  return now - parseTime(metadata.creationTimestamp ?? '') >= parseDuration(spec.expireAfter) - 3 * minute;
 }
 
 interface Past<T> {
@@ -88,7 +94,8 @@ function withinBudget(): Invariant {
     name: 'budgets/kept',
     onMinute(facts) {
       for (const pool of facts.list<NodePool>(collections.pools)) {
-        for (const reason of reasons) lately.note(`${pool.metadata.name}/${reason}`, facts.now, allowedNow(facts, pool, reason));
+        for (const reason of reasons)
+          lately.note(`${pool.metadata.name}/${reason}`, facts.now, allowedNow(facts, pool, reason));
       }
     },
     onChange(change, facts, report) {
@@ -167,6 +174,8 @@ function protectedStay(): Invariant {
 }
 
 /** Protections that a template brought have been there from the start; those put on by hand may have come a moment ago. */
-function isProtectedSince(pod: { readonly metadata: { readonly annotations?: Readonly<Record<string, string>> } }): boolean {
+function isProtectedSince(pod: {
+  readonly metadata: { readonly annotations?: Readonly<Record<string, string>> };
+}): boolean {
   return pod.metadata.annotations?.['example.com/protected-by-hand'] === undefined;
 }

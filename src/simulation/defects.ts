@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The hunt for planted defects: the simulator runs its seeds, in their order, on a product with one mistake in it, until
+// an invariant notices. What it does not notice here it would not notice in earnest.
+import { VirtualClock } from '../base/clock.ts';
+import { type Defect, defects, plant } from '../base/defects.ts';
+import { runWorld } from './run.ts';
+import type { ScenarioShape } from './scenarios.ts';
+
+const minute = 60_000;
+/** When every world begins. */
+const begin = new VirtualClock().now();
+
+/**
+ * A small cluster with everything going on in it at once: users, faults of all kinds, two replicas more often than not.
+ * Small, so that many of them can be run; short rests, so that what comes to light only then does so soon.
+ */
+export const huntingGround: ScenarioShape = {
+  name: 'hunt',
+  description: 'a small cluster in which everything goes on at once',
+  pods: 40,
+  changeEveryMs: minute,
+  faultEveryMs: 2 * minute,
+  activeMs: 40 * minute,
+  restMs: 35 * minute,
+  twoReplicas: 0.6,
+};
+
+/** The seeds and their length, chosen before the first defect was planted. */
+export const huntSeeds: readonly number[] = Array.from({ length: 20 }, (_, i) => i + 1);
+export const huntHours = 2.5;
+
+export const allDefects = Object.keys(defects) as Defect[];
+
+/** Who noticed a defect, and when. */
+export interface Find {
+  readonly seed: number;
+  readonly invariant: string;
+  /** Minutes from the beginning of its world. */
+  readonly minute: number;
+  readonly message: string;
+}
+
+export interface HuntOptions {
+  readonly seeds?: readonly number[];
+  readonly hours?: number;
+}
+
+/** Runs the seeds with a defect in the product, or none, and gives the first that an invariant noticed. */
+export async function hunt(defect: Defect | undefined, options: HuntOptions = {}): Promise<Find | undefined> {
+  const { seeds = huntSeeds, hours = huntHours } = options;
+  plant(defect);
+  try {
+    for (const seed of seeds) {
+      const { violations } = await runWorld({ scenario: huntingGround, seed, hours });
+      const [first] = violations;
+      if (!first) continue;
+      const { invariant, message, at } = first;
+      return { seed, invariant, message, minute: Math.round((at - begin) / minute) };
+    }
+    return undefined;
+  } finally {
+    plant(undefined);
+  }
+}

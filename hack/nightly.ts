@@ -5,6 +5,7 @@ import { mutants } from './mutants/run.ts';
 import { olderKubernetes } from './nightly/older-kubernetes.ts';
 import { race } from './nightly/race.ts';
 import { upstream } from './nightly/upstream.ts';
+import { world } from './nightly/world.ts';
 
 interface Run {
   readonly what: string;
@@ -22,6 +23,7 @@ const runs: Readonly<Record<string, Run>> = {
     run: race,
   },
   upstream: { what: "[PART|FOCUS] upstream's end-to-end suite on our controller", run: upstream },
+  world: { what: '[HOURS [SEED]] 10,000 hours of simulated clusters, with faults', run: world },
 };
 
 const [name = '', ...args] = process.argv.slice(2);

@@ -16,7 +16,8 @@ export function podsRun(): Invariant {
         if (isGoing(pod) || hasEnded(pod) || isDaemon(pod)) continue;
         report.checked();
         const ready = status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True');
-        if (!spec.nodeName || !ready) waiting.push(`${metadata.name} (${spec.nodeName ?? 'no node'})`);
+        const why = status?.conditions?.find(({ type, status: is }) => type === 'PodScheduled' && is === 'False');
+        if (!spec.nodeName || !ready) waiting.push(`${metadata.name} (${spec.nodeName ?? why?.message ?? 'no node'})`);
       }
       if (waiting.length > 0) report.violated(`${waiting.length} pods do not run: ${waiting.slice(0, 5).join(', ')}`);
     },

@@ -10,6 +10,7 @@ import { UsageError } from './usage-error.ts';
 interface DemoFlags {
   readonly output: 'text' | 'json';
   readonly provider: string;
+  readonly mode?: string;
   readonly speed?: boolean;
   readonly pace?: number;
   readonly seed?: number;
@@ -34,6 +35,7 @@ export function registerDemo(program: Command): void {
     .option('--pace <times>', 'on virtual time, so many times as fast as real time', parsePace)
     .option('--seed <number>', 'the seed of all chance; on virtual time the same seed prints the same bytes', parseSeed)
     .option('--provider <names>', 'the clouds to play on, separated by commas', 'kwok')
+    .option('--mode <mode>', 'how a cloud makes nodes, where it knows several ways: for linode lke or instance')
     .option('--two-clusters', 'NodePools and NodeClaims in one cluster, Nodes and Pods in another')
     .option('--list', 'list the scenarios and leave')
     .action(demo);
@@ -52,7 +54,7 @@ function parseSeed(text: string): number {
 
 async function demo(name: string, flags: DemoFlags): Promise<void> {
   const { cloudsNamed } = await import('./embedded-clouds.ts');
-  const clouds = cloudsNamed(flags.provider);
+  const clouds = cloudsNamed(flags.provider, flags.mode);
   // Clouds may share a scenario: it is played once, on all of them.
   const scenarios = [...new Set(clouds.flatMap((cloud) => cloud.scenarios))];
   if (flags.list) {

@@ -13,8 +13,9 @@ import { defaultSettings } from '../runtime/settings.ts';
 import { slimTransforms } from '../state/slim.ts';
 import { runAutoscaler } from './autoscaler.ts';
 import { keepControllerPod } from './controller-pod.ts';
-import { cloudsNamed, type EmbeddedCloud } from './embedded-clouds.ts';
-import { programSettings } from './program-settings.ts';
+import { cloudsNamed, type EmbeddedCloud, type RunningCloud } from './embedded-clouds.ts';
+import { knownProviders } from './known-providers.ts';
+import { type ProgramSettings, programSettings } from './program-settings.ts';
 import { loadProviders } from './providers.ts';
 import { version } from './version.ts';
 
@@ -42,6 +43,8 @@ export interface EmbeddedAutoscalerOptions {
 
 export interface EmbeddedAutoscaler {
   readonly registry: CloudRegistry;
+  /** What other programs need in their environment to find the clouds. */
+  readonly environment: Readonly<Record<string, string>>;
   /** Waits until everything has ended. */
   stop(): Promise<void>;
 }
@@ -50,23 +53,40 @@ export interface EmbeddedAutoscaler {
 export async function startEmbeddedAutoscaler(options: EmbeddedAutoscalerOptions): Promise<EmbeddedAutoscaler> {
   const { cluster, workload = cluster, clouds = cloudsNamed('kwok'), clock, random, onFailure } = options;
   const bootTime = options.bootTime === undefined ? {} : { bootTime: options.bootTime };
-  const players: { stop(): Promise<void> }[] = [];
+  const kubeconfig = workload.url === undefined ? {} : { kubeconfig: workload.kubeconfig() };
+  const players = new Map<string, RunningCloud>();
   for (const cloud of clouds) {
     await cloud.furnish(cluster.client(), options.bootTime);
-    const parts = { karpenter: cluster.client(), workload: workload.client(), clock, random, ...bootTime };
+    const parts = {
+      karpenter: cluster.client(),
+      workload: workload.client(),
+      clock,
+      random,
+      ...bootTime,
+      ...kubeconfig,
+    };
     const player = await cloud.run?.(parts);
-    if (player) players.push(player);
+    if (player) players.set(cloud.name, player);
   }
+  const told = [...players.values()].map((player) => player.settings ?? {});
   const metrics = new Metrics();
   const log = createLogger({ clock, outputs: [options.log], fields: { logger: 'controller' } });
   const letGoOfPod = await keepControllerPod({ client: workload.client(), clock, log, node: options.node });
-  const settings = { ...defaultSettings(programSettings), providers: clouds.map(({ name }) => name) };
+  const providerNames = clouds.map(({ name }) => name);
+  const settings = Object.assign(
+    { ...defaultSettings(programSettings), providers: providerNames },
+    ...told,
+  ) as ProgramSettings;
   const clusterOf = (name: string, of: EmbeddedCluster): Cluster =>
     new Cluster({ name, transport: of.transport(), clock, random, log, metrics, transforms: slimTransforms() });
   const one = clusterOf('karpenter', cluster);
   const clusters = new Clusters(one, workload === cluster ? one : clusterOf('workload', workload));
   // Loaded before anything runs: from here on nothing waits for a file, so that a run on virtual time repeats exactly.
-  const providers = await loadProviders({ clusters, clock, log, metrics, settings });
+  const known = knownProviders.map((provider) => ({
+    ...provider,
+    load: players.get(provider.name)?.load ?? provider.load,
+  }));
+  const providers = await loadProviders({ clusters, clock, log, metrics, settings }, known);
   log.info('starting karpenter', { version, providers: settings.providers.join(', ') });
   const stop = new AbortController();
   const running = runAutoscaler(
@@ -87,11 +107,15 @@ export async function startEmbeddedAutoscaler(options: EmbeddedAutoscalerOptions
   });
   return {
     registry: providers.registry,
+    environment: Object.assign({}, ...[...players.values()].map(({ environment }) => environment)) as Record<
+      string,
+      string
+    >,
     stop: async () => {
       stop.abort(new Error('the cluster stops'));
       await running;
       await letGoOfPod();
-      for (const player of players) await player.stop();
+      for (const player of players.values()) await player.stop();
     },
   };
 }

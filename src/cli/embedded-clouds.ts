@@ -13,6 +13,9 @@ import type { Scenario } from './demo/scenario.ts';
 import { spot } from './demo/spot.ts';
 import { zones } from './demo/zones.ts';
 import { clusterApi } from './embedded-cluster-api.ts';
+import { linode } from './embedded-linode.ts';
+import type { KnownProvider } from './known-providers.ts';
+import type { ProgramSettings } from './program-settings.ts';
 import { UsageError } from './usage-error.ts';
 
 export interface EmbeddedCloud {
@@ -22,7 +25,20 @@ export interface EmbeddedCloud {
   /** Creates its NodeClass and a NodePool to begin with. `bootTime` (`3s`) is how long machines take to join, where that can be told. */
   furnish(karpenter: KubeClient, bootTime?: string): Promise<void>;
   /** Starts what plays the cloud, where that is more than objects. */
-  run?(options: CloudRun): Promise<{ stop(): Promise<void> }>;
+  run?(options: CloudRun): Promise<RunningCloud>;
+  /** Other ways of playing it, as `--mode` names them. */
+  readonly modes?: Readonly<Record<string, EmbeddedCloud>>;
+}
+
+/** A cloud that runs beside the cluster. */
+export interface RunningCloud {
+  stop(): Promise<void>;
+  /** What its provider must be told to find it. */
+  readonly settings?: Partial<ProgramSettings>;
+  /** Loads its provider, where that is not what the program does elsewhere: through a door in this process. */
+  readonly load?: KnownProvider['load'];
+  /** What other programs need in their environment to find it. */
+  readonly environment?: Readonly<Record<string, string>>;
 }
 
 /** What a cloud needs to run beside the cluster. */
@@ -32,6 +48,8 @@ export interface CloudRun {
   readonly clock: Clock;
   readonly random: Random;
   readonly bootTime?: string;
+  /** An administrator's kubeconfig of the workload cluster, when it listens: then the cloud listens as well. */
+  readonly kubeconfig?: string;
 }
 
 /** Not `default`: that name belongs to the pools in other people's guides. */
@@ -69,10 +87,21 @@ const kwok: EmbeddedCloud = {
   },
 };
 
-export const embeddedClouds: readonly EmbeddedCloud[] = [kwok, clusterApi];
+export const embeddedClouds: readonly EmbeddedCloud[] = [kwok, clusterApi, linode];
 
-/** The clouds of a comma-separated list. Throws UsageError for one that nobody knows. */
-export function cloudsNamed(list: string): EmbeddedCloud[] {
+/** The clouds of a comma-separated list, in a mode. Throws UsageError for one that nobody knows. */
+export function cloudsNamed(list: string, mode?: string): EmbeddedCloud[] {
+  const clouds = named(list);
+  if (mode === undefined) return clouds;
+  const modes = clouds.flatMap((cloud) => Object.keys(cloud.modes ?? {}));
+  if (!modes.includes(mode)) {
+    const known = modes.length > 0 ? `there are: ${modes.join(', ')}` : 'there are none';
+    throw new UsageError(`no such mode of ${list}: ${mode || '""'}; ${known}`);
+  }
+  return clouds.map((cloud) => cloud.modes?.[mode] ?? cloud);
+}
+
+function named(list: string): EmbeddedCloud[] {
   const names = [...new Set(list.split(',').map((name) => name.trim()))];
   return names.map((name) => {
     const found = embeddedClouds.find((cloud) => cloud.name === name);

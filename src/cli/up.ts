@@ -15,6 +15,7 @@ interface UpOptions {
   readonly output: 'text' | 'json';
   readonly clusterOnly?: boolean;
   readonly provider: string;
+  readonly mode?: string;
 }
 
 const defaultPort = 6443;
@@ -31,6 +32,7 @@ export function registerUp(program: Command): void {
     .option('--kubeconfig-out <path>', 'where to write the kubeconfig', './karpenter.kubeconfig')
     .option('-o, --output <format>', 'how to say that it is ready: text or json', parseOutput, 'text')
     .option('--provider <names>', 'the clouds that the autoscaler buys from, separated by commas', 'kwok')
+    .option('--mode <mode>', 'how a cloud makes nodes, where it knows several ways: for linode lke or instance')
     .option('--cluster-only', 'leave out the autoscaler: pods that do not fit keep waiting')
     .action(up);
 }
@@ -56,7 +58,7 @@ async function up(options: UpOptions): Promise<void> {
     import('../base/random.ts'),
     import('./embedded-clouds.ts'),
   ]);
-  const clouds = cloudsNamed(options.provider);
+  const clouds = cloudsNamed(options.provider, options.mode);
   const clock = new RealClock();
   // From here on: whoever reads that it is ready may stop it in the same moment.
   const stopped = stopSignal(clock);
@@ -69,15 +71,15 @@ async function up(options: UpOptions): Promise<void> {
   } finally {
     progress.cancel();
   }
-  const { cluster, close } = started;
+  const { cluster, environment, close } = started;
   try {
     writeKubeconfig(path, cluster.kubeconfig());
   } catch (error) {
     await close();
     throw error;
   }
-  const text = welcome(cluster.url!, options.kubeconfigOut, !options.clusterOnly);
-  console.log(options.output === 'json' ? readiness(cluster.url!, path) : text);
+  const text = welcome(cluster.url!, options.kubeconfigOut, !options.clusterOnly, environment);
+  console.log(options.output === 'json' ? readiness(cluster.url!, path, environment) : text);
   await stopped;
   if (options.output === 'text') console.log('\nstopping');
   await close();
@@ -85,6 +87,8 @@ async function up(options: UpOptions): Promise<void> {
 
 interface Started {
   readonly cluster: EmbeddedCluster;
+  /** For programs that speak to the clouds. */
+  readonly environment: Readonly<Record<string, string>>;
   readonly close: () => Promise<void>;
 }
 
@@ -103,7 +107,7 @@ async function start(
   const common = { clock, random, log: stderrLog, port: options.port };
   if (options.clusterOnly) {
     const plain = await cluster.start(common);
-    return { cluster: plain, close: () => plain.close() };
+    return { cluster: plain, environment: {}, close: () => plain.close() };
   }
   const [{ keptLogBytes, startEmbeddedAutoscaler }, { controllerLogs }, { LogBuffer }] = await Promise.all([
     import('./embedded-autoscaler.ts'),
@@ -124,6 +128,7 @@ async function start(
   });
   return {
     cluster: running,
+    environment: autoscaler.environment,
     close: async () => {
       await autoscaler.stop();
       log.end();
@@ -169,16 +174,25 @@ function explainStart(error: unknown, port: number): unknown {
   return why === undefined ? error : new KarpenterError('KRP_PORT_UNAVAILABLE', why, { cause: error });
 }
 
-function readiness(server: string, kubeconfig: string): string {
-  return JSON.stringify({ ready: true, server, kubeconfig, pid: process.pid });
+function readiness(server: string, kubeconfig: string, environment: Readonly<Record<string, string>>): string {
+  const more = Object.keys(environment).length > 0 ? { environment } : {};
+  return JSON.stringify({ ready: true, server, kubeconfig, pid: process.pid, ...more });
 }
 
-function welcome(server: string, kubeconfig: string, autoscales: boolean): string {
+function welcome(
+  server: string,
+  kubeconfig: string,
+  autoscales: boolean,
+  environment: Readonly<Record<string, string>>,
+): string {
   const beginning = `A Kubernetes cluster is ready at ${server}, with two nodes of 2 CPUs.
 
   export KUBECONFIG=${kubeconfig}
   kubectl get nodes
 `;
+  const exports = Object.entries(environment).map(([name, value]) => `  export ${name}=${value}\n`);
+  const clouds =
+    exports.length > 0 ? `\nThe cloud is in this process too. For its own tools:\n\n${exports.join('')}` : '';
   const scaling = `  kubectl create deployment web --image=nginx --replicas=200
   kubectl get nodeclaims,nodes --watch                          # machines come as pods need them
   kubectl logs -f -n kube-system karpenter -c controller        # and why
@@ -187,7 +201,7 @@ function welcome(server: string, kubeconfig: string, autoscales: boolean): strin
   const plain = `  kubectl create deployment web --image=nginx --replicas=3
   kubectl get pods -o wide --watch
 `;
-  return `${beginning}${autoscales ? scaling : plain}
+  return `${beginning}${autoscales ? scaling : plain}${clouds}
 No kubectl yet? https://kubernetes.io/docs/tasks/tools/ or \`brew install kubectl\`, \`snap install kubectl --classic\`.
 Machines and pods are simulated; the API is real. Ctrl-C stops it, and everything in it is gone.`;
 }

@@ -67,7 +67,7 @@ export class ClusterInfoReader {
         'CLUSTER_ENDPOINT is not set, and the cluster does not publish its address (ConfigMap kube-public/cluster-info)',
       );
     }
-    const ca = (await this.#authority(signal)) ?? told.ca;
+    const ca = (await this.#authority(signal)) || told.ca;
     if (!ca) throw new ClusterInfoError('the cluster does not publish its authority (ConfigMap kube-root-ca.crt)');
     const { gitVersion: version = '' } = (await workload.request({ method: 'GET', path: '/version', signal })) as {
       gitVersion?: string;

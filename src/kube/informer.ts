@@ -29,8 +29,11 @@ export interface InformerOptions<T extends KubeObject> {
   readonly labelSelector?: string | undefined;
   readonly fieldSelector?: string | undefined;
   readonly indexes?: Readonly<Record<string, IndexFunction<T>>> | undefined;
-  /** What is kept of an object. Must not change its argument. Default: everything but `managedFields`. */
-  readonly transform?: ((object: T) => T) | undefined;
+  /**
+   * What is kept of an object; `old` is what is kept of it so far, for parts that are still the same. Must not change its
+   * arguments. Default: everything but `managedFields`.
+   */
+  readonly transform?: ((object: T, old: T | undefined) => T) | undefined;
   /** A kind that is not served counts as an empty collection until it is. */
   readonly tolerateMissing?: boolean | undefined;
   readonly clock?: Clock;
@@ -64,7 +67,7 @@ export class Informer<T extends KubeObject> {
   /** Starts to follow the collection; it goes on until the signal aborts. A second call changes nothing. */
   start(signal: AbortSignal): void {
     const { client, type, namespace, labelSelector, fieldSelector, tolerateMissing } = this.#options;
-    const { clock = new RealClock(), random = new SystemRandom() } = this.#options;
+    const { clock = new RealClock(), random = new SystemRandom(), transform = withoutManagedFields } = this.#options;
     if (this.#running) return;
     const reflector = new Reflector<T>(
       {
@@ -77,7 +80,7 @@ export class Informer<T extends KubeObject> {
         clock,
         random,
         log: this.#log,
-        keep: this.#options.transform ?? withoutManagedFields,
+        keep: (object) => transform(object, this.#objects.get(keyOf(object))),
       },
       { replace: (items) => this.#replace(items), apply: (event) => this.#apply(event) },
     );
@@ -177,10 +180,7 @@ export class Informer<T extends KubeObject> {
     }
     this.#snapshot = undefined;
     this.#objects.set(key, object);
-    for (const index of this.#indexes.values()) {
-      if (old) this.#guard('index', () => index.remove(key, old));
-      this.#guard('index', () => index.add(key, object));
-    }
+    for (const index of this.#indexes.values()) this.#guard('index', () => index.put(key, object, old));
     for (const handler of this.#handlers) {
       if (old) this.#guard('updated', () => handler.updated?.(object, old));
       else this.#guard('added', () => handler.added?.(object));
@@ -220,6 +220,14 @@ class Index<T> {
 
   find(value: string): T[] {
     return [...(this.#byValue.get(value)?.values() ?? [])];
+  }
+
+  /** In place of `old`, if there was one. */
+  put(key: string, object: T, old: T | undefined): void {
+    // Mostly nothing moves: taking it out and in again would cost more than all the rest.
+    if (old && deepEqual(this.#valuesOf(old), this.#valuesOf(object))) return this.add(key, object);
+    if (old) this.remove(key, old);
+    this.add(key, object);
   }
 
   add(key: string, object: T): void {

@@ -91,6 +91,28 @@ describe('a pod in memory', () => {
     expect(Object.isFrozen(one.spec.containers)).toBe(true);
   });
 
+  test('keeps the parts that did not change', () => {
+    const slim = slimTransforms()(kinds.Pod)!;
+    const one = slim(full);
+    const ready = slim({ ...structuredClone(full), status: { phase: 'Running', conditions: [] } }, one);
+    expect(ready.spec).toBe(one.spec);
+    expect(ready.metadata.labels).toBe(one.metadata.labels);
+    const resized = structuredClone(full);
+    resized.spec.containers[0]!.resources = { requests: { cpu: '3' } };
+    const changed = slim(resized, one);
+    expect(changed.spec.containers[0]!.resources).toEqual({ requests: { cpu: '3' } });
+    expect(changed.spec.tolerations).toBe(one.spec.tolerations);
+    const { nodeSelector: _, ...rest } = structuredClone(full.spec);
+    expect(slim({ ...full, spec: rest }, one).spec).not.toHaveProperty('nodeSelector');
+  });
+
+  test('keeps the conditions that are read', () => {
+    const condition = (type: string) => ({ type, status: 'True' as const });
+    const types = ['Initialized', 'PodScheduled', 'ContainersReady', 'Ready'];
+    const own = slimPod({ ...full, status: { conditions: types.map(condition) } });
+    expect(own.status?.conditions?.map(({ type }) => type)).toEqual(['PodScheduled', 'Ready']);
+  });
+
   test('is not changed on the way', () => {
     const before = structuredClone(full);
     slimPod(full);

@@ -3,7 +3,7 @@
 // of one workload are alike, so their parts are kept once. Env values, commands and secrets' names never get further
 // than this file.
 
-import { deepFreeze } from '../base/freeze.ts';
+import { deepEqual, deepFreeze } from '../base/freeze.ts';
 import type { Container, ContainerStatus, Node, Pod, PodSpec, PodStatus, Volume } from '../kube/kinds.ts';
 import { kinds } from '../kube/kinds.ts';
 import type { KubeObject, ObjectMeta, ResourceType } from '../kube/object.ts';
@@ -11,11 +11,14 @@ import type { KubeObject, ObjectMeta, ResourceType } from '../kube/object.ts';
 /** Annotations that mean something to us; others are not kept. */
 export const keptAnnotations = /^([^/]+\.)?karpenter\.sh\/|^controller\.kubernetes\.io\/|^kubernetes\.io\/config\./;
 
-/** Parts that are alike are the same object. Starts over when too many differ. */
+/** Keeps parts and texts that are alike once. Starts over when too many differ. */
 class Interner {
   readonly #parts = new Map<string, unknown>();
+  readonly #texts = new Map<string, string>();
 
-  of<T extends object>(part: T): T {
+  /** The same part; `old` if that says the same. */
+  part<T extends object>(part: T, old?: T): T {
+    if (old !== undefined && deepEqual(part, old)) return old;
     const text = JSON.stringify(part);
     const known = this.#parts.get(text);
     if (known !== undefined) return known as T;
@@ -23,36 +26,50 @@ class Interner {
     this.#parts.set(text, deepFreeze(part));
     return part;
   }
+
+  /** The same text: every parsed object has its own copy of names and times. */
+  text(text: string): string {
+    const known = this.#texts.get(text);
+    if (known !== undefined) return known;
+    if (this.#texts.size >= maxParts) this.#texts.clear();
+    this.#texts.set(text, text);
+    return text;
+  }
 }
 
 const maxParts = 20_000;
+
+/** For pods that nobody keeps many of. */
+const nobody: Pick<Interner, 'part' | 'text'> = { part: (part) => part, text: (text) => text };
+type Sharing = typeof nobody;
 
 /**
  * The transforms for the informers of a cluster. Each call gives its own table of shared parts. The objects are for
  * reading: writing one back whole would lose what was left out, so pods and nodes are only ever patched.
  */
-export function slimTransforms(): <T extends KubeObject>(type: ResourceType<T>) => ((object: T) => T) | undefined {
+export function slimTransforms(): <T extends KubeObject>(
+  type: ResourceType<T>,
+) => ((object: T, old?: T) => T) | undefined {
   const interner = new Interner();
-  const pods = (pod: Pod): Pod => slimPod(pod, (part) => interner.of(part));
+  const pods = (pod: Pod, old?: Pod): Pod => slimPod(pod, interner, old);
   return <T extends KubeObject>(type: ResourceType<T>) => {
     const same = (other: ResourceType): boolean => other.group === type.group && other.kind === type.kind;
-    if (same(kinds.Pod)) return pods as unknown as (object: T) => T;
+    if (same(kinds.Pod)) return pods as unknown as (object: T, old?: T) => T;
     if (same(kinds.Node)) return slimNode as unknown as (object: T) => T;
     return undefined;
   };
 }
 
-type Share = <T extends object>(part: T) => T;
-
-/** A pod without what nobody reads. */
-export function slimPod(pod: Pod, share: Share = (part) => part): Pod {
-  return {
+/** A pod without what nobody reads. Parts that did not change are those of `old`, the same pod as it was. */
+export function slimPod(pod: Pod, sharing: Sharing = nobody, old?: Pod): Pod {
+  const { status } = pod;
+  const slim: Pod = {
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: slimMetadata(pod.metadata, share),
-    spec: slimSpec(pod.spec, share),
-    ...(pod.status ? { status: slimStatus(pod.status, share) } : {}),
+    metadata: slimMetadata(pod.metadata, sharing, old?.metadata),
+    spec: slimSpec(pod.spec, sharing, old?.spec),
   };
+  return status ? { ...slim, status: slimStatus(status, sharing, old?.status) } : slim;
 }
 
 /** A node without its list of images: often the larger half of it. */
@@ -63,15 +80,22 @@ export function slimNode(node: Node): Node {
   return { ...node, metadata, status };
 }
 
-function slimMetadata(metadata: ObjectMeta, share: Share): ObjectMeta {
-  const { managedFields: _fields, labels, annotations, ownerReferences, ...rest } = metadata;
-  const kept = annotations && Object.entries(annotations).filter(([key]) => keptAnnotations.test(key));
-  return {
-    ...rest,
-    ...(labels ? { labels: share(labels) } : {}),
-    ...(kept && kept.length > 0 ? { annotations: share(Object.fromEntries(kept)) } : {}),
-    ...(ownerReferences ? { ownerReferences: share(ownerReferences) } : {}),
-  };
+function slimMetadata(metadata: ObjectMeta, sharing: Sharing, old?: ObjectMeta): ObjectMeta {
+  const { managedFields: _fields, generateName: _prefix, labels, annotations, ownerReferences, ...rest } = metadata;
+  const kept: ObjectMeta = rest;
+  if (rest.namespace !== undefined) kept.namespace = sharing.text(rest.namespace);
+  if (rest.creationTimestamp) kept.creationTimestamp = sharing.text(rest.creationTimestamp);
+  if (labels) kept.labels = sharing.part(labels, old?.labels);
+  const known = annotations && keptOf(annotations);
+  if (known) kept.annotations = sharing.part(known, old?.annotations);
+  if (ownerReferences) kept.ownerReferences = sharing.part(ownerReferences, old?.ownerReferences);
+  return kept;
+}
+
+function keptOf(annotations: Readonly<Record<string, string>>): Record<string, string> | undefined {
+  let kept: Record<string, string> | undefined;
+  for (const key in annotations) if (keptAnnotations.test(key)) (kept ??= {})[key] = annotations[key]!;
+  return kept;
 }
 
 const sharedParts = [
@@ -94,15 +118,30 @@ const plainFields = [
   'restartPolicy',
 ] as const satisfies readonly (keyof PodSpec)[];
 
-/** A pod's spec without what nobody reads: also that of a template. */
-export function slimSpec(spec: PodSpec, share: Share = (part) => part): PodSpec {
-  const kept: Partial<Record<keyof PodSpec, unknown>> = { containers: share(spec.containers.map(slimContainer)) };
-  if (spec.initContainers) kept.initContainers = share(spec.initContainers.map(slimContainer));
+/** A pod's spec without what nobody reads: also that of a template. `old` itself when it says the same. */
+export function slimSpec(spec: PodSpec, sharing: Sharing = nobody, old?: PodSpec): PodSpec {
+  const kept: Partial<Record<keyof PodSpec, unknown>> = {
+    containers: sharing.part(spec.containers.map(slimContainer), old?.containers),
+  };
+  if (spec.initContainers)
+    kept.initContainers = sharing.part(spec.initContainers.map(slimContainer), old?.initContainers);
   const volumes = spec.volumes?.filter(isClaimed).map(slimVolume);
-  if (volumes && volumes.length > 0) kept.volumes = share(volumes);
-  for (const field of sharedParts) if (spec[field] !== undefined) kept[field] = share(spec[field]);
-  for (const field of plainFields) if (spec[field] !== undefined) kept[field] = spec[field];
-  return kept as PodSpec;
+  if (volumes && volumes.length > 0) kept.volumes = sharing.part(volumes, old?.volumes);
+  for (const field of sharedParts)
+    if (spec[field] !== undefined) kept[field] = sharing.part(spec[field], old?.[field] as (typeof spec)[typeof field]);
+  for (const field of plainFields) {
+    const value = spec[field];
+    if (value !== undefined) kept[field] = typeof value === 'string' ? sharing.text(value) : value;
+  }
+  return old && isSame(kept, old) ? old : (kept as PodSpec);
+}
+
+/** Whether two objects hold the very same parts. */
+function isSame(a: object, b: object): boolean {
+  const [left, right] = [a as Record<string, unknown>, b as Record<string, unknown>];
+  for (const key in left) if (left[key] !== right[key]) return false;
+  for (const key in right) if (!(key in left)) return false;
+  return true;
 }
 
 function slimContainer({ name, resources, ports, restartPolicy }: Container): Container {
@@ -123,30 +162,39 @@ function slimVolume({ name, persistentVolumeClaim, ephemeral }: Volume): Volume 
   return { name, ...(persistentVolumeClaim ? { persistentVolumeClaim } : {}), ...(ephemeral ? { ephemeral } : {}) };
 }
 
-function slimStatus(status: PodStatus, share: Share): PodStatus {
+function slimStatus(status: PodStatus, sharing: Sharing, old?: PodStatus): PodStatus {
   const { phase, conditions, nominatedNodeName, startTime, resourceClaimStatuses } = status;
   const containers = slimStatuses(status.containerStatuses);
   const initContainers = slimStatuses(status.initContainerStatuses);
-  return {
-    ...(phase === undefined ? {} : { phase }),
-    ...(conditions ? { conditions: conditions.map(slimCondition) } : {}),
-    ...(nominatedNodeName === undefined ? {} : { nominatedNodeName }),
-    ...(startTime === undefined ? {} : { startTime }),
-    ...(resourceClaimStatuses ? { resourceClaimStatuses } : {}),
-    ...(containers ? { containerStatuses: share(containers) } : {}),
-    ...(initContainers ? { initContainerStatuses: share(initContainers) } : {}),
-  };
+  const kept: PodStatus = {};
+  if (phase !== undefined) kept.phase = phase;
+  if (conditions) {
+    const slim = slimConditions(conditions, sharing);
+    kept.conditions = old?.conditions && deepEqual(slim, old.conditions) ? old.conditions : slim;
+  }
+  if (nominatedNodeName !== undefined) kept.nominatedNodeName = nominatedNodeName;
+  if (startTime !== undefined) kept.startTime = sharing.text(startTime);
+  if (resourceClaimStatuses) kept.resourceClaimStatuses = resourceClaimStatuses;
+  if (containers) kept.containerStatuses = sharing.part(containers, old?.containerStatuses);
+  if (initContainers) kept.initContainerStatuses = sharing.part(initContainers, old?.initContainerStatuses);
+  return kept;
 }
 
 type PodCondition = NonNullable<PodStatus['conditions']>[number];
 
-function slimCondition({ type, status, reason, lastTransitionTime }: PodCondition): PodCondition {
-  return {
-    type,
-    status,
-    ...(reason === undefined ? {} : { reason }),
-    ...(lastTransitionTime === undefined ? {} : { lastTransitionTime }),
-  };
+/** Conditions that mean something to us; others are not kept. */
+const keptConditions: ReadonlySet<string> = new Set(['PodScheduled', 'Ready']);
+
+function slimConditions(conditions: readonly PodCondition[], sharing: Sharing): PodCondition[] {
+  const slim: PodCondition[] = [];
+  for (const { type, status, reason, lastTransitionTime } of conditions) {
+    if (!keptConditions.has(type)) continue;
+    const kept: PodCondition = { type: sharing.text(type), status };
+    if (reason !== undefined) kept.reason = sharing.text(reason);
+    if (lastTransitionTime !== undefined) kept.lastTransitionTime = sharing.text(lastTransitionTime);
+    slim.push(kept);
+  }
+  return slim;
 }
 
 /** Only what a resize in place has changed counts. */

@@ -15,9 +15,12 @@ import type { LinodeDoor } from './door.ts';
 import { InstanceMachines } from './instances.ts';
 import { LkeMachines } from './lke.ts';
 import type { Machines } from './machines.ts';
+import { nodeClassController } from './node-class-controller.ts';
 import { LinodeProvider } from './provider.ts';
 import type { LinodeConfiguration } from './settings.ts';
+import { taggingController } from './tagging-controller.ts';
 import { UnavailablePlans } from './unavailable.ts';
+import { Validator } from './validation.ts';
 
 export interface AssembleOptions {
   readonly door: LinodeDoor;
@@ -35,8 +38,6 @@ export interface AssembleOptions {
 
 export interface LinodeParts {
   readonly provider: LinodeProvider;
-  readonly machines: Machines;
-  readonly account: Account;
   /** Its own controllers. */
   readonly runnables: readonly Runnable[];
 }
@@ -58,6 +59,11 @@ export function assembleLinode(options: AssembleOptions): LinodeParts {
   const unavailable = new UnavailablePlans(clock);
   const catalog = new Catalog({ client, account, workload, unavailable, mode, memoryOverhead, clock, log, metrics });
   const common = { client, account, unavailable, configuration, clock, log };
+  const clusterInfo = new ClusterInfoReader({
+    workload: workload.client,
+    endpoint: configuration.clusterEndpoint,
+    clock,
+  });
   const machines: Machines =
     mode === 'lke'
       ? new LkeMachines(common)
@@ -65,13 +71,16 @@ export function assembleLinode(options: AssembleOptions): LinodeParts {
           ...common,
           random,
           workload: workload.client,
-          clusterInfo: new ClusterInfoReader({
-            workload: workload.client,
-            endpoint: configuration.clusterEndpoint,
-            clock,
-          }),
+          clusterInfo,
           tokens: new BootstrapTokens({ workload: workload.client, clock, random }),
         });
   const provider = new LinodeProvider({ machines, catalog, karpenter });
-  return { provider, machines, account, runnables: [] };
+  const { lookUp } = configuration;
+  const validator = new Validator({ client, account, mode, lookUp, clusterInfo });
+  const controllers = { karpenter, clock, log, metrics };
+  const runnables = [
+    nodeClassController({ ...controllers, account, validator }),
+    taggingController({ ...controllers, machines }),
+  ];
+  return { provider, runnables };
 }

@@ -20,7 +20,7 @@ import { ClusterInfoError, type ClusterInfoReader } from './bootstrap/cluster-in
 import type { BootstrapTokens } from './bootstrap/tokens.ts';
 import { renderUserData, UserDataError } from './bootstrap/user-data.ts';
 import type { LinodeClient } from './client.ts';
-import { driftReasons } from './drift-reasons.ts';
+import { driftReasons, linodeDrift } from './drift.ts';
 import { furnish, needsFurnishing } from './furnish.ts';
 import { nodeLabels } from './lke.ts';
 import { changedTags, type Launch, type Machine, type Machines, type Planner, type TagChange } from './machines.ts';
@@ -340,14 +340,10 @@ export class InstanceMachines implements Machines {
   async drift(claim: NodeClaim, nodeClass: LinodeNodeClass, signal: AbortSignal): Promise<string> {
     const linode = await this.#own(claim.status?.providerID ?? '', signal);
     if (!linode || linode.status === 'deleting') return '';
-    const { image = usualImage, placementGroup, diskEncryption, firewallID } = nodeClass.spec ?? {};
-    const type = claim.metadata.labels?.[wellKnown.instanceType];
-    if (type !== undefined && linode.type !== null && linode.type !== type) return driftReasons.type;
-    if (linode.image !== null && linode.image !== image) return driftReasons.image;
-    if (placementGroup && linode.placement_group?.id !== placementGroup.id) return driftReasons.placementGroup;
-    if (diskEncryption && linode.disk_encryption && linode.disk_encryption !== diskEncryption) return driftReasons.disk;
-    if (firewallID === undefined) return '';
-    return (await this.#firewallsOf(linode.id, signal)).includes(firewallID) ? '' : driftReasons.firewall;
+    const spec = nodeClass.spec ?? {};
+    const reason = linodeDrift(linode, claim, { ...spec, image: spec.image ?? usualImage });
+    if (reason !== '' || spec.firewallID === undefined) return reason;
+    return (await this.#firewallsOf(linode.id, signal)).includes(spec.firewallID) ? '' : driftReasons.firewall;
   }
 
   /** Asked for seldom: it costs a call for each machine. */
@@ -394,7 +390,7 @@ function machineOf(linode: LinodeInstance): Machine {
     },
     nodeClassHash: tagValue(tags, hashTag),
     ...(uid === undefined ? {} : { nodeClaim: { name: tagValue(tags, tagKeys.nodeClaim) ?? '', uid } }),
-    createdAt: /Z$/.test(created) ? created : `${created}Z`,
+    createdAt: created.endsWith('Z') ? created : `${created}Z`,
     ...(status === 'deleting' ? { deleting: true } : {}),
   };
 }

@@ -14,7 +14,7 @@ import type { Account, Place } from './account.ts';
 import { isGone, isTemporary, isUncertain, LinodeApiError, shortageOf } from './api-errors.ts';
 import type { LinodeInstance, LkePool, LkeTaint } from './api-types.ts';
 import type { LinodeClient } from './client.ts';
-import { driftReasons } from './drift-reasons.ts';
+import { poolDrift } from './drift.ts';
 import { changedTags, type Launch, type Machine, type Machines, type Planner, type TagChange } from './machines.ts';
 import {
   bareUid,
@@ -87,7 +87,11 @@ export class LkeMachines implements Machines {
         const message = `node pool ${pool.id} is gone before LKE put a Linode into it`;
         throw new CreateError(message, { reason: 'NodePoolGone', message });
       }
-      if (machineOf(found)) return this.#machine(found);
+      const node = machineOf(found);
+      if (node) {
+        await this.#guard(node.instance_id, planner.nodeClass, signal);
+        return this.#machine(found);
+      }
       if (clock.monotonic() >= deadline) {
         const message = `LKE has not put a Linode into node pool ${pool.id} yet`;
         throw new CreateError(message, { reason: 'NodePoolProvisioning', message });
@@ -99,6 +103,19 @@ export class LkeMachines implements Machines {
         if (signal.aborted || !isTemporary(error)) throw error;
         await clock.sleep(configuration.retryDelayMs, signal);
       }
+    }
+  }
+
+  /** Pools of standard clusters know no firewall: there it is put on the Linode itself. */
+  async #guard(linodeId: number, nodeClass: LinodeNodeClass | undefined, signal: AbortSignal): Promise<void> {
+    const firewallID = nodeClass?.spec?.firewallID;
+    if (firewallID === undefined || (await this.#cluster()).tier === 'enterprise') return;
+    try {
+      const device = { id: linodeId, type: 'linode' };
+      await this.#options.client.post(`networking/firewalls/${firewallID}/devices`, device, signal);
+    } catch (error) {
+      const isThere = error instanceof LinodeApiError && /already|exists|assigned/i.test(error.message);
+      if (!isThere) throw asCreateError(error);
     }
   }
 
@@ -165,7 +182,7 @@ export class LkeMachines implements Machines {
       tags: this.#tags(claim, nodeClass),
       labels: nodeLabels(claim),
       taints: poolTaints(claim),
-      ...(firewallID ? { firewall_id: firewallID } : {}),
+      ...(tier === 'enterprise' && firewallID ? { firewall_id: firewallID } : {}),
       ...(diskEncryption ? { disk_encryption: diskEncryption } : {}),
       ...(tier === 'enterprise' && lkeK8sVersion ? { k8s_version: lkeK8sVersion } : {}),
       ...(tier === 'enterprise' ? { update_strategy: 'on_recycle' } : {}),
@@ -198,7 +215,7 @@ export class LkeMachines implements Machines {
     if (named && named.claimUid === undefined) pools.add(named);
     for (const pool of pools) await this.#remove(pool, providerID, signal);
     if (pools.size > 0 && [...pools].some(({ deleting }) => !deleting)) return;
-    if (await this.#exists(providerID, signal)) return;
+    if (await this.#exists(view, providerID, signal)) return;
     if (pools.size > 0) return;
     throw new NodeClaimNotFoundError(`the node pool of NodeClaim ${claim.metadata.name} is gone`);
   }
@@ -221,8 +238,9 @@ export class LkeMachines implements Machines {
   }
 
   /** Whether the Linode itself is still there: a pool goes first, its Linode after it. */
-  async #exists(providerID: string, signal: AbortSignal): Promise<boolean> {
-    return (await this.#linode(providerID, signal)) !== undefined;
+  async #exists(view: PoolView, providerID: string, signal: AbortSignal): Promise<boolean> {
+    const linode = await this.#linode(providerID, signal);
+    return linode !== undefined && !view.isForeign(linode.id);
   }
 
   /** The Linode of a provider id, if it belongs to our cluster. */
@@ -243,10 +261,12 @@ export class LkeMachines implements Machines {
       throw new NodeClaimNotFoundError(`${providerID} is no machine of Linode`);
     }
     const known = this.#poolNamed(await this.#pools.recent(lookMs, signal), providerID);
-    const pool = known ?? this.#poolNamed(await this.#pools.fresh(signal), providerID);
+    if (known) return this.#machine(known, providerID);
+    const view = await this.#pools.fresh(signal);
+    const pool = this.#poolNamed(view, providerID);
     if (pool) return this.#machine(pool, providerID);
     const linode = await this.#linode(providerID, signal);
-    if (!linode) throw new NodeClaimNotFoundError(`there is no machine ${providerID}`);
+    if (!linode || view.isForeign(linode.id)) throw new NodeClaimNotFoundError(`there is no machine ${providerID}`);
     return this.#stray(linode, signal);
   }
 
@@ -279,21 +299,7 @@ export class LkeMachines implements Machines {
     const view = await this.#pools.recent(lookMs, signal);
     const pool = view.ofClaim(claim.metadata.uid ?? '')[0] ?? this.#poolNamed(view, claim.status?.providerID ?? '');
     if (!pool || pool.deleting) return '';
-    const { firewallID, lkeK8sVersion, diskEncryption } = nodeClass.spec ?? {};
-    const type = claim.metadata.labels?.[wellKnown.instanceType];
-    if (type !== undefined && pool.type !== type) return driftReasons.type;
-    // What the class says nothing about is Linode's to choose.
-    if (firewallID !== undefined && pool.firewall_id != null && pool.firewall_id !== firewallID) {
-      return driftReasons.firewall;
-    }
-    if (lkeK8sVersion !== undefined && pool.k8s_version && pool.k8s_version !== lkeK8sVersion) {
-      return driftReasons.version;
-    }
-    if (diskEncryption !== undefined && pool.disk_encryption && pool.disk_encryption !== diskEncryption) {
-      return driftReasons.disk;
-    }
-    if (pool.claimUid === undefined) return '';
-    return lacksAny(pool, claim) ? driftReasons.pool : '';
+    return poolDrift(pool, claim, nodeClass.spec ?? {});
   }
 
   async tag(claim: NodeClaim, change: TagChange, signal: AbortSignal): Promise<void> {
@@ -376,16 +382,6 @@ function taintsOf(taints: readonly Taint[]): LkeTaint[] {
 function ownLabels(of: Readonly<Record<string, string>>): Record<string, string> {
   const kept = [wellKnown.nodePool, `${linodeGroup}/linodenodeclass`];
   return Object.fromEntries(kept.flatMap((key) => (of[key] === undefined ? [] : [[key, of[key]]])));
-}
-
-/** Whether somebody took labels or taints of the NodeClaim off its pool, or made it larger. */
-function lacksAny(pool: OwnPool, claim: NodeClaim): boolean {
-  const taints = pool.taints ?? [];
-  const lacksTaint = (claim.spec.taints ?? []).some(
-    ({ key, value = '', effect }) =>
-      !taints.some((have) => have.key === key && (have.value ?? '') === value && have.effect === effect),
-  );
-  return lacksTaint || pool.count > 1;
 }
 
 /** The tags that a Linode shares with its pool. Enterprise clusters copy them, standard ones do not. */

@@ -33,8 +33,11 @@ export class PoolView {
   readonly #byUid = new Map<string, OwnPool[]>();
   readonly #byInstance = new Map<number, OwnPool>();
 
-  constructor(own: readonly OwnPool[]) {
+  readonly #foreign: ReadonlySet<number>;
+
+  constructor(own: readonly OwnPool[], foreign: Iterable<LkePool> = []) {
     this.own = own;
+    this.#foreign = new Set([...foreign].flatMap(({ nodes }) => (nodes ?? []).map(({ instance_id: id }) => id ?? 0)));
     for (const pool of own) {
       if (pool.claimUid !== undefined) {
         this.#byUid.set(pool.claimUid, [...(this.#byUid.get(pool.claimUid) ?? []), pool]);
@@ -50,6 +53,11 @@ export class PoolView {
 
   withInstance(linodeId: number): OwnPool | undefined {
     return this.#byInstance.get(linodeId);
+  }
+
+  /** Whether a Linode is in a pool that others made. */
+  isForeign(linodeId: number): boolean {
+    return this.#foreign.has(linodeId);
   }
 
   withId(poolId: number): OwnPool | undefined {
@@ -122,7 +130,10 @@ export class Pools {
     const pools = [...listed, ...missing.flatMap((pool) => (pool ? [pool] : []))];
     const own = pools.filter((pool) => isOwn(pool)).map((pool) => this.#own(pool));
     const complete = tier === 'enterprise' ? await this.#withMachines(own, id) : own;
-    const view = new PoolView(complete.sort((a, b) => a.id - b.id));
+    const view = new PoolView(
+      complete.sort((a, b) => a.id - b.id),
+      pools.filter((pool) => !isOwn(pool)),
+    );
     this.#forget(startedAt, known);
     this.#last = { view, at: startedAt };
     return view;

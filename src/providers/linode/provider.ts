@@ -11,7 +11,7 @@ import type { Informer } from '../../kube/informer.ts';
 import type { Cluster } from '../../runtime/clusters.ts';
 import type { Catalog } from './catalog.ts';
 import { choicesFor, shapeOf } from './choice.ts';
-import { driftReasons } from './drift-reasons.ts';
+import { driftReasons } from './drift.ts';
 import type { Launch, Machine, Machines } from './machines.ts';
 import { linodeAnnotations, linodeLabelSet } from './names.ts';
 import { nodeClassHash, nodeClassHashVersion, usable } from './node-class.ts';

@@ -100,7 +100,7 @@ export class LinodeWorld {
         node_pools: [{ type: 'g6-standard-1', count: 1 }],
       });
       world.clusterId = made.id;
-      world.basePool = (await world.pools())[0]!.id;
+      world.basePool = world.api.ledger.pools(made.id)[0]!.id;
     }
     if (mode === 'instance') await world.#publish();
     await world.nodeClass('default', options.nodeClass);

@@ -172,8 +172,8 @@ export interface Report {
 
 /** The story of a run: a hash over everything that happened, and the last lines of it for people. */
 export interface Trace {
-  /** Adds a line: it is part of the hash. */
-  add(at: number, line: string): void;
+  /** Adds a line: it is part of the hash; a quiet one is not kept for people. */
+  add(at: number, line: string, quiet?: boolean): void;
   /** Over all lines so far. */
   hash(): string;
   /** The latest lines, oldest first. */

@@ -14,9 +14,10 @@ export class RunTrace implements Trace {
   readonly #lines: (readonly [at: number, line: string])[] = [];
   #next = 0;
 
-  add(at: number, line: string): void {
+  add(at: number, line: string, quiet = false): void {
     this.#buffer += `${at} ${line}\n`;
     if (this.#buffer.length > flushAt) this.#flush();
+    if (quiet) return;
     if (this.#lines.length < keptLines) this.#lines.push([at, line]);
     else this.#lines[this.#next] = [at, line];
     this.#next = (this.#next + 1) % keptLines;

@@ -215,7 +215,10 @@ export class World {
     const { by, request } = current;
     if (collection !== collections.events && collection !== collections.leases) {
       const name = metadata.namespace ? `${metadata.namespace}/${metadata.name}` : metadata.name;
-      this.trace.add(at, `${by} ${event.type} ${collection} ${name} ${event.revision}`);
+      const goes = metadata.deletionTimestamp && !event.previous?.metadata.deletionTimestamp ? ' (begins to go)' : '';
+      // What workload controllers and kubelets do all day is no part of the story.
+      const routine = by === 'cluster' && collection !== collections.claims && collection !== collections.nodes;
+      this.trace.add(at, `${by} ${event.type} ${collection} ${name} ${event.revision}${goes}`, routine);
     }
     const asked = request === undefined ? '' : `${request.method} ${request.path}`;
     this.tally.changed(collection, event);

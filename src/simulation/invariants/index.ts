@@ -4,8 +4,10 @@
 import type { Invariant } from '../contract.ts';
 import type { Fleet } from '../process/fleet.ts';
 import { disruptionInvariants } from './disruption.ts';
+import { eventsInProportion } from './events.ts';
 import { podsMovedGently } from './evictions.ts';
 import { fieldsKept } from './fields.ts';
+import { oneLeader } from './leaders.ts';
 import { lifecycleInvariants } from './lifecycle.ts';
 import { limitsKept } from './limits.ts';
 import { machineInvariants } from './machines.ts';
@@ -23,6 +25,8 @@ export function allInvariants(parts: { readonly fleet: Fleet }): Invariant[] {
     ...lifecycleInvariants(),
     ...placementInvariants(),
     fieldsKept(),
+    oneLeader(parts),
+    eventsInProportion(),
     ...quietInvariants(parts),
   ];
 }

@@ -48,6 +48,8 @@ export class ControllerProcess implements Passage {
   readonly name: string;
   readonly clock: ProcessClock;
   readonly metrics = new Metrics();
+  /** When it came back last. */
+  resumedAt = Number.NEGATIVE_INFINITY;
   readonly #parts: ProcessParts;
   readonly #transports: ProcessTransport[];
   #dead = false;
@@ -145,6 +147,7 @@ export class ControllerProcess implements Passage {
   }
 
   resume(): void {
+    this.resumedAt = this.#parts.world.now();
     const awake = this.#awake;
     this.#awake = undefined;
     awake?.resolve();

@@ -39,17 +39,18 @@ interface Verdict {
   readonly by?: string;
 }
 
-/** `npm run nightly -- mutants [--shard i/n] [--count n]`. Resolves to whether enough of them were noticed. */
+/** `npm run nightly -- mutants [--shard i/n] [--count n] [--without-simulation]`. Resolves to whether enough of them were noticed. */
 export async function mutants(...args: readonly (string | undefined)[]): Promise<boolean> {
   const option = (name: string): string | undefined => (args.includes(name) ? args[args.indexOf(name) + 1] : undefined);
   const root = resolve('.');
   const shard = readShard(option('--shard') ?? '1/1');
   const chosen = shardOf(chosenMutants(root, Number(option('--count') ?? wanted), seed), shard);
+  const judges = args.includes('--without-simulation') ? killers.filter(({ name }) => name !== 'simulation') : killers;
   const copy = copyOf(root);
   const verdicts: Verdict[] = [];
   try {
     for (const mutant of chosen) {
-      const verdict = await judge(mutant, root, copy);
+      const verdict = await judge(mutant, judges, root, copy);
       verdicts.push(verdict);
       console.log(`${verdict.by ? `killed by ${verdict.by}` : 'SURVIVED'}: ${verdict.mutant}`);
     }
@@ -76,13 +77,13 @@ function copyOf(root: string): string {
   return copy;
 }
 
-async function judge(mutant: Mutant, root: string, copy: string): Promise<Verdict> {
+async function judge(mutant: Mutant, judges: readonly Killer[], root: string, copy: string): Promise<Verdict> {
   const source = readFileSync(join(root, mutant.path), 'utf8');
   const target = join(copy, mutant.path);
   mkdirSync(dirname(target), { recursive: true });
   writeFileSync(target, applied(source, mutant));
   try {
-    for (const { name, command, limitMs } of killers)
+    for (const { name, command, limitMs } of judges)
       if (!(await passes(command(mutant), copy, limitMs))) return { mutant: described(source, mutant), by: name };
     return { mutant: described(source, mutant) };
   } finally {

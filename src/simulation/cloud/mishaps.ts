@@ -58,7 +58,8 @@ export class Mishaps {
   faults(): Fault[] {
     return (Object.keys(mishaps) as Mishap[]).map((mishap) => ({
       name: `${this.#prefix}${mishap}`,
-      weight: 1,
+      // What an answer that got lost leads to is what most goes wrong in earnest.
+      weight: mishap.startsWith('lost-') ? 3 : 1,
       inject: (random) => this.begin(mishap, mishaps[mishap], random),
     }));
   }

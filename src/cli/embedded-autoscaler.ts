@@ -82,10 +82,10 @@ export async function startEmbeddedAutoscaler(options: EmbeddedAutoscalerOptions
   const one = clusterOf('karpenter', cluster);
   const clusters = new Clusters(one, workload === cluster ? one : clusterOf('workload', workload));
   // Loaded before anything runs: from here on nothing waits for a file, so that a run on virtual time repeats exactly.
-  const known = knownProviders.map((provider) => ({
-    ...provider,
-    load: players.get(provider.name)?.load ?? provider.load,
-  }));
+  const known = knownProviders.map((provider) => {
+    const load = players.get(provider.name)?.load;
+    return load ? { ...provider, load } : provider;
+  });
   const providers = await loadProviders({ clusters, clock, log, metrics, settings }, known);
   log.info('starting karpenter', { version, providers: settings.providers.join(', ') });
   const stop = new AbortController();

@@ -8,7 +8,7 @@ import type { LoadedProvider, ProviderParts } from './known-providers.ts';
 import { version } from './version.ts';
 
 /** Throws when a setting is wrong. Nothing is asked yet. */
-export function loadLinode(parts: ProviderParts): Promise<LoadedProvider> {
+export function loadLinode(parts: ProviderParts): LoadedProvider {
   return loadLinodeThrough(new HttpDoor(linodeConfiguration(parts.settings)), parts, new SystemRandom());
 }
 

@@ -32,6 +32,9 @@ export const defects = {
   'waits-for-ever': 'A machine that never joins is waited for without end.',
   'moves-for-nothing': 'A node is replaced by one that is not cheaper.',
   'forgets-daemons': 'What daemons take of a machine is not counted.',
+  'cluster-api-lowers-again': 'Every try of a deletion lowers the replicas of the MachineDeployment.',
+  'cluster-api-binds-twice': 'A NodeClaim takes any Machine of its MachineDeployment, whoever has it.',
+  'cluster-api-adopts-strangers': 'Machines that were there before the NodeClaim are taken for its own.',
 } as const satisfies Readonly<Record<string, string>>;
 
 export type Defect = keyof typeof defects;

@@ -8,7 +8,10 @@ export function forwarding(provider: CloudProvider, changes: Partial<CloudProvid
     name: provider.name,
     nodeClasses: provider.nodeClasses,
     labels: provider.labels,
-    repairPolicies: provider.repairPolicies,
+    // They may follow what its cloud says.
+    get repairPolicies() {
+      return provider.repairPolicies;
+    },
     ...(provider.reservationLabel ? { reservationLabel: provider.reservationLabel } : {}),
     ...(provider.disruptionReasons ? { disruptionReasons: provider.disruptionReasons } : {}),
     ...(provider.registrationHooks ? { registrationHooks: provider.registrationHooks } : {}),

@@ -12,8 +12,8 @@ import { keyOf, type ResourceType } from '../../kube/object.ts';
 import type { Cluster } from '../../runtime/clusters.ts';
 import type { Logger } from '../../runtime/logging.ts';
 import { madeFrom, templateHash } from './drift.ts';
-import { type Hub, HubUnavailableError, memberKey, ownersOf } from './hub.ts';
-import { failureOf, isDeleting, type Machine, providerIDOf, type Scalable } from './kinds.ts';
+import { type Hub, HubUnavailableError, ownersOf } from './hub.ts';
+import { failureOf, isDeleting, type Machine, providerIDOf } from './kinds.ts';
 import { type Batch, cameFor, isUnclaimed } from './ledger.ts';
 import { annotations, memberLabel } from './names.ts';
 import type { Scaler } from './scaler.ts';
@@ -151,14 +151,7 @@ export class Binder {
   }
 
   async #bindAll(): Promise<void> {
-    const { hub } = this.#options;
-    const members: [string, Scalable][] = [
-      ...hub.view.deployments
-        .list()
-        .map((object): [string, Scalable] => [memberKey('MachineDeployment', object), object]),
-      ...hub.view.sets.list().map((object): [string, Scalable] => [memberKey('MachineSet', object), object]),
-    ];
-    await Promise.all(members.map(([key]) => this.#bindMember(key)));
+    await Promise.all(this.#options.hub.scalableKeys().map((key) => this.#bindMember(key)));
   }
 
   async #bindMember(key: string): Promise<void> {

@@ -9,7 +9,15 @@ import type { InstanceType } from '../../cloud/provider.ts';
 import { compileLabelSelector } from '../../kube/labels.ts';
 import { Quantity } from '../../kube/quantity.ts';
 import { type HubView, memberKey } from './hub.ts';
-import { isDeleting, isPaused, type MachineTaint, type Scalable, type ScalableKind, type Template } from './kinds.ts';
+import {
+  isDeleting,
+  isOwnedSet,
+  isPaused,
+  type MachineTaint,
+  type Scalable,
+  type ScalableKind,
+  type Template,
+} from './kinds.ts';
 import { capi, memberLabel, providerLabels } from './names.ts';
 import { checkTemplate, isTemplateKey } from './orphans.ts';
 import { type Price, type PriceTable, priceOf } from './prices.ts';
@@ -61,9 +69,7 @@ export function selectScalables(
     (namespace === undefined || object.metadata.namespace === namespace) &&
     (clusterName === undefined || object.spec?.clusterName === clusterName) &&
     (selector === undefined || selector.matches(object.metadata.labels));
-  const sets = view.sets
-    .list()
-    .filter((set) => !set.metadata.ownerReferences?.some(({ kind }) => kind === 'MachineDeployment'));
+  const sets = view.sets.list().filter((set) => !isOwnedSet(set));
   const keyed = (kind: ScalableKind, objects: readonly Scalable[]): [string, Scalable][] =>
     objects.filter(isMember).map((object) => [memberKey(kind, object), object]);
   const found = [

@@ -10,11 +10,13 @@ import { kinds as coreKinds } from '../../kube/kinds.ts';
 import type { KubeObject, ResourceType, UnstructuredObject } from '../../kube/object.ts';
 import type { Cluster } from '../../runtime/clusters.ts';
 import type { Logger } from '../../runtime/logging.ts';
+import type { MachineHealthCheck } from './health-checks.ts';
 import {
   type CapiKinds,
   capiGroup,
   capiKinds,
   groupOf,
+  isOwnedSet,
   type Machine,
   type ObjectReference,
   providerIDOf,
@@ -84,6 +86,8 @@ export interface HubView {
   readonly deployments: Informer<Scalable>;
   readonly sets: Informer<Scalable>;
   readonly machines: Informer<Machine>;
+  /** Not waited for: they may be missing. */
+  readonly healthChecks: Informer<MachineHealthCheck>;
 }
 
 /** The management cluster. Runs as long as the program does. */
@@ -205,6 +209,26 @@ export class Hub {
 
   machinesOf(key: string): Machine[] {
     return this.view.machines.byIndex(byOwner, key);
+  }
+
+  /** What MachineHealthChecks there are; none before the first reading. */
+  healthChecks(): readonly MachineHealthCheck[] {
+    return this.#view?.healthChecks.list() ?? [];
+  }
+
+  /** Everything that can be scaled; nothing before the first reading. */
+  members(): readonly Scalable[] {
+    return this.#view?.deployments.list() ?? [];
+  }
+
+  /** The keys of all that can be scaled: a MachineSet of a MachineDeployment cannot. */
+  scalableKeys(): string[] {
+    const { deployments, sets } = this.view;
+    const own = sets.list().filter((set) => !isOwnedSet(set));
+    return [
+      ...deployments.list().map((object) => memberKey('MachineDeployment', object)),
+      ...own.map((object) => memberKey('MachineSet', object)),
+    ];
   }
 
   /** The MachineDeployment or MachineSet under a member key. */
@@ -355,6 +379,7 @@ export class Hub {
       deployments: informers.get(kinds.machineDeployment, selection),
       sets: informers.get(kinds.machineSet, selection),
       machines,
+      healthChecks: informers.get(kinds.machineHealthCheck, { ...selection, tolerateMissing: true }),
     };
     const changed = (): void => this.#changed();
     const scaled = (): void => {

@@ -4,6 +4,7 @@
 
 import type { LabelSelector } from '../../kube/labels.ts';
 import type { KubeObject, ResourceType } from '../../kube/object.ts';
+import type { MachineHealthCheck } from './health-checks.ts';
 
 export const capiGroup = 'cluster.x-k8s.io';
 /** Versions we can read, the best first. */
@@ -100,6 +101,7 @@ export interface CapiKinds {
   readonly machineDeployment: ResourceType<Scalable>;
   readonly machineSet: ResourceType<Scalable>;
   readonly machine: ResourceType<Machine>;
+  readonly machineHealthCheck: ResourceType<MachineHealthCheck>;
 }
 
 export function capiKinds(version: string): CapiKinds {
@@ -115,6 +117,7 @@ export function capiKinds(version: string): CapiKinds {
     machineDeployment: type<Scalable>('MachineDeployment', 'machinedeployments'),
     machineSet: type<Scalable>('MachineSet', 'machinesets'),
     machine: type<Machine>('Machine', 'machines'),
+    machineHealthCheck: type<MachineHealthCheck>('MachineHealthCheck', 'machinehealthchecks'),
   };
 }
 
@@ -164,6 +167,11 @@ export function creationProblemOf(scalable: Scalable): string | undefined {
 /** Whether Cluster API leaves it alone on request. */
 export function isPaused(scalable: Scalable, pausedAnnotation: string): boolean {
   return scalable.spec?.paused === true || scalable.metadata.annotations?.[pausedAnnotation] !== undefined;
+}
+
+/** A MachineSet of a MachineDeployment. Cluster API copies annotations onto it, our record among them: it means nothing there. */
+export function isOwnedSet({ metadata }: Scalable): boolean {
+  return metadata.ownerReferences?.some(({ kind }) => kind === 'MachineDeployment') ?? false;
 }
 
 /** Whether Cluster API replaces Machines by itself when the template changes. */

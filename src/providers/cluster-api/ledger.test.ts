@@ -122,6 +122,17 @@ describe('a ledger', () => {
     expect(plan.marks.map(({ metadata }) => metadata.name)).toEqual(['replacement']);
   });
 
+  test('gives the replacement to whoever is raised for in the same moment: nobody waits for another', () => {
+    const { ledger } = planEntries(empty, [raise('a')]);
+    const machines = [machine('stranger'), machine('replacement', { at: '2026-01-02T00:00:00Z' })];
+    const state = { ...empty, ledger, replicas: 2, machines };
+    const plan = planEntries(state, [release('a', true), raise('b')]);
+    expect(plan).toMatchObject({ replicas: 2, marks: [] });
+    const [batch] = parseLedger(formatLedger(plan.ledger)).pending;
+    expect(batch).toMatchObject({ claims: ['b'], given: ['replacement'] });
+    expect(machines.map((one) => cameFor(one, batch!))).toEqual([false, true]);
+  });
+
   test('does not lower again what somebody lowered already', () => {
     const { ledger } = planEntries(empty, [raise('a'), raise('b'), raise('c')]);
     // Somebody set 1 instead of 3; two Machines went with it.

@@ -2,6 +2,7 @@
 // The NodeClaims for which the replicas of a member were raised, kept in an annotation of the member itself. Record and
 // replicas change in one conditional write, so each NodeClaim counts exactly once, whatever is retried or crashes.
 // Replicas are always `what others want + what the ledger holds`; what others want is never ours to change.
+import { planted } from '../../base/defects.ts';
 import { chain, compareStrings } from '../../base/order.ts';
 import { isDeleting, type Machine } from './kinds.ts';
 import { annotations, capi } from './names.ts';
@@ -12,6 +13,8 @@ export interface Batch {
   readonly after: string;
   /** The names of the Machines of that very second. */
   readonly seen: readonly string[];
+  /** Machines that were there before, and are meant for them all the same: nobody else is left who wants them. */
+  readonly given?: readonly string[];
   readonly claims: readonly string[];
 }
 
@@ -32,7 +35,11 @@ export function parseLedger(text: string | undefined): Ledger {
     const pending = Array.isArray(read.pending) ? read.pending.filter(isBatch) : [];
     return {
       bound: textsOf(read.bound),
-      pending: pending.map((batch) => ({ ...batch, claims: textsOf(batch.claims) })),
+      pending: pending.map(({ given, ...batch }) => ({
+        ...batch,
+        ...(Array.isArray(given) ? { given: textsOf(given) } : {}),
+        claims: textsOf(batch.claims),
+      })),
     };
   } catch {
     return emptyLedger;
@@ -82,8 +89,10 @@ function nameOf({ metadata }: Machine): string {
 }
 
 /** Whether a Machine may have come for a batch. */
-export function cameFor(machine: Machine, { after, seen }: Pick<Batch, 'after' | 'seen'>): boolean {
+export function cameFor(machine: Machine, { after, seen, given }: Omit<Batch, 'claims'>): boolean {
+  if (given?.includes(nameOf(machine))) return true;
   const order = compareStrings(machine.metadata.creationTimestamp ?? '', after);
+  if (planted('cluster-api-adopts-strangers')) return true;
   return order > 0 || (order === 0 && !seen.includes(nameOf(machine)));
 }
 
@@ -160,7 +169,7 @@ export function planEntries(state: LedgerState, entries: readonly Entry[]): Plan
       }
     } else if (entry.kind === 'restore') {
       if (!held) ledger = { ...ledger, bound: [...ledger.bound, uid] };
-    } else if (holds(ledger, uid)) {
+    } else if (holds(ledger, uid) || planted('cluster-api-lowers-again')) {
       ledger = without(ledger, uid);
       // Somebody may have lowered replicas already and so cost this NodeClaim its Machine: then the count is right.
       const floor = entry.lost ? Math.min(replicas, sizeOf(ledger) + raised.length) : 0;
@@ -169,10 +178,15 @@ export function planEntries(state: LedgerState, entries: readonly Entry[]): Plan
       replicas = lowered;
     }
   }
-  if (raised.length > 0) ledger = withBatch(ledger, { ...baseline, claims: raised });
+  // What Cluster API made in place of a lost Machine is for whoever comes next; what then is left goes.
+  const spare = spareMachines(state, replicas - raised.length, lost);
+  const given = spare.slice(0, raised.length).map(nameOf);
+  if (raised.length > 0) {
+    ledger = withBatch(ledger, { ...baseline, ...(given.length > 0 ? { given } : {}), claims: raised });
+  }
   if (adopting.length > 0) ledger = withBatch(ledger, adopted(adopting));
   const changed = replicas !== state.replicas || formatLedger(ledger) !== formatLedger(state.ledger);
-  return { ledger, replicas, refused, isOverfull, marks: surplus(state, replicas, lost), changed };
+  return { ledger, replicas, refused, isOverfull, marks: spare.slice(raised.length), changed };
 }
 
 /**
@@ -224,7 +238,7 @@ function nonEmpty(batches: readonly Batch[]): Batch[] {
  * The Machines of nobody that must go when replicas come down to `replicas` and neither those on their way out nor those
  * marked before are enough. At most as many as NodeClaims ended without a Machine: those are theirs.
  */
-function surplus({ machines, replicas: before }: LedgerState, replicas: number, lost: number): Machine[] {
+function spareMachines({ machines, replicas: before }: LedgerState, replicas: number, lost: number): Machine[] {
   if (lost === 0 || replicas >= before) return [];
   const going = machines.filter((machine) => isDeleting(machine) || isMarked(machine)).length;
   const needed = Math.min(lost, machines.length - replicas - going);

@@ -556,6 +556,17 @@ describe('what there is', () => {
     expect(new Set(ids)).toEqual(new Set([a.status?.providerID, b.status?.providerID]));
   });
 
+  test('counts once what Cluster API copies from a MachineDeployment onto its MachineSets', async () => {
+    await world({ behavior: () => ({ neverProvisions: true }) });
+    await w.member('md');
+    await w.pass();
+    await failure(w.finish(w.provider.create(await w.claim('a'), w.signal)));
+    await w.pass(5000);
+    const { items } = await w.hub.resource(w.kinds.machineSet).list();
+    expect(Object.keys(items[0]!.metadata.annotations!).join(' ')).toContain('/nodeclaims.');
+    expect(await w.provider.list(w.signal)).toHaveLength(1);
+  });
+
   test('§6.10 BUG: a NodeClaim that ended before it had a provider id is found, and leaves nothing', async () => {
     await world({ behavior: () => ({ neverProvisions: true }) });
     await w.member('md');

@@ -5,6 +5,7 @@ import { readyCondition } from '../../api/conditions.ts';
 import type { NodeClaim } from '../../api/node-claim.ts';
 import type { NodePool } from '../../api/node-pool.ts';
 import type { Clock } from '../../base/clock.ts';
+import { planted } from '../../base/defects.ts';
 import { chain, compareStrings } from '../../base/order.ts';
 import {
   CreateError,
@@ -22,7 +23,8 @@ import { conflict, requirementsOf } from '../../scheduling/requirements.ts';
 import { Binder, ownerKeyOf } from './binder.ts';
 import { type Catalog, type Choice, catalogOf, knowsTaints, type Members } from './catalog.ts';
 import { driftOf, driftReasons, templateHash } from './drift.ts';
-import { type Hub, memberKey } from './hub.ts';
+import { repairPoliciesOf } from './health-checks.ts';
+import type { Hub } from './hub.ts';
 import { holdOf, instanceOf, type Target, targetOf } from './instances.ts';
 import { creationProblemOf, failureOf, isDeleting, type Machine, type MachineTaint, providerIDOf } from './kinds.ts';
 import { claimsOf, holds } from './ledger.ts';
@@ -44,6 +46,10 @@ export interface ClusterApiProviderOptions {
 }
 
 const minute = 60_000;
+const usualRepairPolicies: readonly RepairPolicy[] = [
+  { conditionType: 'Ready', conditionStatus: 'False', tolerationMs: 30 * minute },
+  { conditionType: 'Ready', conditionStatus: 'Unknown', tolerationMs: 30 * minute },
+];
 /** How long one launch waits for its Machine before it says that it waits. */
 const launchWaitMs = 5000;
 /** How long a member may say that it cannot make Machines before it is believed. */
@@ -57,10 +63,6 @@ export class ClusterApiProvider implements CloudProvider {
   readonly name = 'clusterapi';
   readonly nodeClasses = [clusterApiNodeClassKind] as const;
   readonly labels = clusterApiLabelSet;
-  readonly repairPolicies: readonly RepairPolicy[] = [
-    { conditionType: 'Ready', conditionStatus: 'False', tolerationMs: 30 * minute },
-    { conditionType: 'Ready', conditionStatus: 'Unknown', tolerationMs: 30 * minute },
-  ];
   readonly registrationHooks: readonly RegistrationHook[];
   readonly members: MemberReader;
   readonly #options: ClusterApiProviderOptions;
@@ -69,6 +71,7 @@ export class ClusterApiProvider implements CloudProvider {
   readonly #remover: Remover;
   readonly #unavailable: UnavailableMembers;
   readonly #catalogs = new WeakMap<Members, Map<string, Catalog>>();
+  #policies: { readonly checks: unknown; readonly members: unknown; readonly all: RepairPolicy[] } | undefined;
   /** Since when this process waits for a NodeClaim's Machine. */
   readonly #waiting = new Map<string, number>();
 
@@ -81,6 +84,16 @@ export class ClusterApiProvider implements CloudProvider {
     this.#remover = new Remover({ hub, scaler: this.#scaler, clock, log });
     this.#unavailable = new UnavailableMembers(clock);
     this.registrationHooks = [initializedHook(workload)];
+  }
+
+  /** Follows the MachineHealthChecks there are. */
+  get repairPolicies(): readonly RepairPolicy[] {
+    const [checks, members] = [this.#options.hub.healthChecks(), this.#options.hub.members()];
+    if (checks.length === 0) return usualRepairPolicies;
+    if (this.#policies?.checks !== checks || this.#policies.members !== members) {
+      this.#policies = { checks, members, all: repairPoliciesOf(usualRepairPolicies, checks, members) };
+    }
+    return this.#policies.all;
   }
 
   async create(claim: NodeClaim, signal: AbortSignal): Promise<Instance> {
@@ -122,8 +135,9 @@ export class ClusterApiProvider implements CloudProvider {
     const target = targetOf(claim.status?.providerID ?? '');
     const machine = this.#find(target, uid);
     const holder = target.kind === 'hold' ? target.member : this.#holder(uid);
-    await this.#remover.remove({ uid, machine, holder }, signal);
-    if (!machine) throw new NodeClaimNotFoundError(`the Machine of NodeClaim ${claim.metadata.name} is gone`);
+    const isSettled = await this.#remover.remove({ uid, machine, holder }, signal);
+    if (!machine && isSettled)
+      throw new NodeClaimNotFoundError(`the Machine of NodeClaim ${claim.metadata.name} is gone`);
   }
 
   async get(providerID: string, signal: AbortSignal): Promise<Instance> {
@@ -143,7 +157,7 @@ export class ClusterApiProvider implements CloudProvider {
       .filter(({ metadata }) => metadata.annotations?.[annotations.claimCluster] === hub.identity);
     const instances = ours.map((machine) => instanceOf(machine, members.get(ownerKeyOf(machine) ?? '')));
     const found = new Set(instances.map(({ nodeClaim }) => nodeClaim?.uid));
-    for (const key of this.#memberKeys()) {
+    for (const key of this.#options.hub.scalableKeys()) {
       for (const uid of claimsOf(this.#scaler.ledger(key))) if (!found.has(uid)) instances.push(holdOf(key, uid));
     }
     return instances.sort((a, b) => compareStrings(a.providerID, b.providerID));
@@ -284,6 +298,10 @@ export class ClusterApiProvider implements CloudProvider {
 
   /** The Machine of a NodeClaim: by its UID, or as the upstream provider recorded it. */
   #machineOfClaim(claim: NodeClaim): Machine | undefined {
+    if (planted('cluster-api-binds-twice')) {
+      const any = this.#options.hub.machinesOf(this.#holder(claim.metadata.uid ?? '') ?? '').find(providerIDOf);
+      if (any) return any;
+    }
     const own = this.#binder.machineOf(claim.metadata.uid ?? '');
     const recorded = claim.metadata.annotations?.[capi.upstreamMachine];
     if (own || recorded === undefined) return own;
@@ -309,15 +327,9 @@ export class ClusterApiProvider implements CloudProvider {
 
   /** The member whose ledger holds a NodeClaim. */
   #holder(uid: string): string | undefined {
-    return uid === '' ? undefined : this.#memberKeys().find((key) => holds(this.#scaler.ledger(key), uid));
-  }
-
-  #memberKeys(): string[] {
-    const { deployments, sets } = this.#options.hub.view;
-    return [
-      ...deployments.list().map((object) => memberKey('MachineDeployment', object)),
-      ...sets.list().map((object) => memberKey('MachineSet', object)),
-    ];
+    return uid === ''
+      ? undefined
+      : this.#options.hub.scalableKeys().find((key) => holds(this.#scaler.ledger(key), uid));
   }
 }
 

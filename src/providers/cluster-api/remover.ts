@@ -2,6 +2,7 @@
 // The end of a Machine: marked first, so that it is the one to go, then its NodeClaim is taken out of the member's ledger
 // and the replicas come down in the same write. May be called any number of times; it lowers once.
 import type { Clock } from '../../base/clock.ts';
+import { planted } from '../../base/defects.ts';
 import { ignoreNotFound, isConflict } from '../../kube/api-error.ts';
 import { keyOf } from '../../kube/object.ts';
 import type { Logger } from '../../runtime/logging.ts';
@@ -41,32 +42,37 @@ export class Remover {
     this.#log = options.log;
   }
 
-  /** One step towards the end; resolves when it is under way. */
-  async remove(removal: Removal, signal: AbortSignal): Promise<void> {
+  /** One step towards the end; resolves when it is under way, with whether nothing is left to be done for the record. */
+  async remove(removal: Removal, signal: AbortSignal): Promise<boolean> {
     const { uid, machine } = removal;
     const key = removal.holder ?? (machine && ownerKeyOf(machine));
     if (!machine || isDeleting(machine)) {
-      if (key !== undefined && !isTemplateKey(key) && !this.#mustWait(removal, key))
-        await this.#release(key, uid, true);
-      return;
+      if (key === undefined || isTemplateKey(key)) return true;
+      if (holds(this.#scaler.ledger(key), uid) && this.#mustWait(removal, key)) return false;
+      await this.#release(key, uid, true);
+      return true;
     }
     if (key === undefined || isTemplateKey(key) || !this.#scaler.object(key)) {
-      return this.#deleteDirectly(machine, signal);
+      await this.#deleteDirectly(machine, signal);
+      return true;
     }
     const held = holds(this.#scaler.ledger(key), uid);
     const wasMarked = isMarked(machine);
     // Neither marked nor in the ledger: somebody took the record away. It comes back first, so that it counts once.
     if (!wasMarked && !held) await this.#scaler.enter(key, { kind: 'restore', uid });
     if (!wasMarked) await this.#mark(machine, signal);
-    if (this.#mustWait(removal, key)) return;
-    if (held || !wasMarked) return this.#release(key, uid, false);
+    if (this.#mustWait(removal, key)) return false;
+    if (held || !wasMarked || planted('cluster-api-lowers-again')) await this.#release(key, uid, false);
     // Replicas were lowered for it before. If they have come down without it, another Machine went in its place.
-    if (this.#isSettled(key)) await this.#deleteDirectly(machine, signal);
+    else if (this.#isSettled(key)) await this.#deleteDirectly(machine, signal);
+    return true;
   }
 
   async #release(key: string, uid: string, lost: boolean): Promise<void> {
     this.#deferred.delete(uid);
-    if (holds(this.#scaler.ledger(key), uid)) await this.#scaler.enter(key, { kind: 'release', uid, lost });
+    if (holds(this.#scaler.ledger(key), uid) || planted('cluster-api-lowers-again')) {
+      await this.#scaler.enter(key, { kind: 'release', uid, lost });
+    }
   }
 
   /** Marks the newest state of a Machine, whoever else writes to it. */

@@ -70,6 +70,7 @@ class MachineDeployments {
           (a, b) => compareStrings(a.metadata.name ?? '', b.metadata.name ?? ''),
         ),
       );
+    await this.#annotate(current, deployment);
     const rollout = { current, old, replicas };
     if (strategyOf(deployment).type === 'OnDelete') await this.#onDelete(rollout);
     else await this.#roll(deployment, rollout);
@@ -91,6 +92,7 @@ class MachineDeployments {
         name: `${name}-${hash}`,
         ...(namespace === undefined ? {} : { namespace }),
         labels: { ...template.metadata?.labels, ...identity },
+        annotations: copiedAnnotations(deployment),
         ownerReferences: [controllerReference(deployment, types.machineDeployment)],
       },
       spec: {
@@ -112,6 +114,18 @@ class MachineDeployments {
       if (!isAlreadyExists(error)) throw error;
       return undefined;
     }
+  }
+
+  /** The newest set carries the annotations of its MachineDeployment, whatever they are for. */
+  async #annotate(set: MachineSet, deployment: MachineDeployment): Promise<void> {
+    const wanted = copiedAnnotations(deployment);
+    const now = set.metadata.annotations ?? {};
+    if (deepEqual(now, wanted)) return;
+    const gone = Object.keys(now).filter((key) => !(key in wanted));
+    const annotations = { ...wanted, ...Object.fromEntries(gone.map((key) => [key, null])) };
+    const { client, types } = this.#context;
+    const { name = '', namespace } = set.metadata;
+    await client.resource(types.machineSet).patch(name, { metadata: { annotations } }, { namespace });
   }
 
   /** The new set grows within the surge, the old ones shrink as far as the new is available. */
@@ -221,4 +235,9 @@ function templateHash({ spec }: MachineDeployment): string {
     failureDomain,
   ]);
   return createHash('sha256').update(text).digest('hex').slice(0, 5);
+}
+
+function copiedAnnotations({ metadata }: MachineDeployment): Record<string, string> {
+  const { 'kubectl.kubernetes.io/last-applied-configuration': _, ...copied } = metadata.annotations ?? {};
+  return copied;
 }

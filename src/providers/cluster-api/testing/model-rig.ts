@@ -9,11 +9,13 @@ export class ModelRig implements Rig {
   readonly hub: KubeClient;
   readonly workload: KubeClient;
   readonly frozenMs = 60_000;
+  readonly #patienceMs: number;
   readonly #whole: Whole;
   readonly #witness: MachineWitness;
   readonly #stop = new AbortController();
 
-  private constructor(whole: Whole) {
+  private constructor(whole: Whole, patienceMs: number) {
+    this.#patienceMs = patienceMs;
     this.#whole = whole;
     this.hub = whole.hub.client();
     this.workload = whole.world.client;
@@ -21,8 +23,9 @@ export class ModelRig implements Rig {
     this.#witness.start(this.#stop.signal);
   }
 
-  static async start(): Promise<ModelRig> {
-    return new ModelRig(await Whole.start({ apart: true }));
+  /** With less patience a scenario that fails does so sooner. */
+  static async start({ patienceMs = Number.POSITIVE_INFINITY } = {}): Promise<ModelRig> {
+    return new ModelRig(await Whole.start({ topology: 'hub-apart' }), patienceMs);
   }
 
   get seen(): ReadonlySet<string> {
@@ -31,7 +34,8 @@ export class ModelRig implements Rig {
 
   async until(what: string, holds: () => Promise<boolean>, withinMs = 60_000): Promise<void> {
     for (let waited = 0; !(await holds()); waited += 500) {
-      if (waited > withinMs) throw new Error(`${what}: not so\n${JSON.stringify(await stateOf(this), undefined, 1)}`);
+      if (waited > Math.min(withinMs, this.#patienceMs))
+        throw new Error(`${what}: not so\n${JSON.stringify(await stateOf(this), undefined, 1)}`);
       await this.pass(500);
     }
   }

@@ -46,6 +46,8 @@ const infrastructure = 'infrastructure.cluster.x-k8s.io/v1beta1';
 interface MemberOptions {
   readonly price?: string;
   readonly strategy?: 'RollingUpdate' | 'OnDelete';
+  /** What somebody else wants of it. */
+  readonly replicas?: number;
 }
 
 const refTo = (name: string): object => ({
@@ -66,7 +68,7 @@ async function template(rig: Rig, name: string): Promise<void> {
 
 /** As the guide writes it, with what the webhooks of Cluster API would fill in: 2 CPUs a machine. */
 async function member(rig: Rig, name: string, options: MemberOptions = {}): Promise<void> {
-  const { price = '1', strategy = 'RollingUpdate' } = options;
+  const { price = '1', strategy = 'RollingUpdate', replicas = 0 } = options;
   const identity = { [capi.clusterName]: clusterName, [capi.deploymentName]: name };
   await template(rig, name);
   await rig.hub.resource(types.machineDeployment).create({
@@ -86,7 +88,7 @@ async function member(rig: Rig, name: string, options: MemberOptions = {}): Prom
     },
     spec: {
       clusterName,
-      replicas: 0,
+      replicas,
       selector: { matchLabels: identity },
       strategy: {
         type: strategy,
@@ -101,7 +103,7 @@ async function member(rig: Rig, name: string, options: MemberOptions = {}): Prom
 }
 
 /** Pods of which one machine holds one. */
-async function deploy(rig: Rig, replicas: number): Promise<void> {
+async function deploy(rig: Rig, replicas: number, nodeSelector: Record<string, string> = {}): Promise<void> {
   await rig.workload.resource(kinds.Deployment).create({
     apiVersion: 'apps/v1',
     kind: 'Deployment',
@@ -113,6 +115,7 @@ async function deploy(rig: Rig, replicas: number): Promise<void> {
         metadata: { labels: { app: 'web' } },
         spec: {
           terminationGracePeriodSeconds: 0,
+          nodeSelector,
           containers: [{ name: 'c', image: 'i', resources: { requests: { cpu: '1200m' } } }],
         },
       },
@@ -274,6 +277,34 @@ export const scenarios: readonly Scenario[] = [
       return {};
     },
     outcome: {},
+  },
+  {
+    name: 'a machine that somebody else has in the same MachineDeployment stays theirs',
+    async run(rig) {
+      await member(rig, 'shared', { replicas: 1 });
+      const isUp = async (): Promise<boolean> => (await machines(rig))[0]?.status?.nodeRef !== undefined;
+      await rig.until("the other's machine", isUp);
+      const [theirs] = await machines(rig);
+      await deploy(rig, 1, { 'karpenter.sh/nodepool': 'default' });
+      await rig.until(
+        'a machine of our own',
+        async () => (await pods(rig)).length === 1 && (await pods(rig)).every(isReady),
+      );
+      const during = [await replicasOf(rig, 'shared'), (await machines(rig)).filter(claimUid).length];
+      await rig.workload.resource(kinds.Deployment).delete('web', { namespace });
+      for (const { metadata } of await claims(rig)) await rig.workload.resource(nodeClaimKind).delete(metadata.name!);
+      await rig.until(
+        'ours gone',
+        async () => (await claims(rig)).length === 0 && (await machines(rig)).length === 1,
+        replaced,
+      );
+      const [left] = await machines(rig);
+      const after = [await replicasOf(rig, 'shared'), left?.metadata.uid === theirs?.metadata.uid];
+      await rig.hub.resource(types.machineDeployment).delete('shared', { namespace });
+      await rig.until('all gone', async () => (await machines(rig)).length === 0 && (await nodes(rig)).length === 0);
+      return { during, after, machinesEver: rig.seen.size };
+    },
+    outcome: { during: [2, 1], after: [1, true], machinesEver: 2 },
   },
   {
     name: 'the management cluster restarts in the middle of a launch',

@@ -35,10 +35,19 @@ import { Door } from './door.ts';
 const types = capiKinds('v1beta1');
 const namespace = 'default';
 
+export interface WholeOptions {
+  /** Everything in one cluster; Machines apart; or Machines and NodePools together, apart from Nodes and Pods. */
+  readonly topology?: 'joined' | 'hub-apart' | 'pools-with-machines';
+  readonly behavior?: (machine: ModelMachine) => Behavior;
+}
+
 /** A workload cluster, a management cluster (the same one unless apart) and everything that runs in them. */
 export class Whole {
+  /** With Nodes and Pods. */
   readonly world: World;
   readonly hub: EmbeddedCluster;
+  /** With NodePools, NodeClaims and NodeClasses. */
+  readonly karpenter: EmbeddedCluster;
   /** What the controller and the managers reach the management cluster through. */
   readonly door: Door;
   readonly #behavior: (machine: ModelMachine) => Behavior;
@@ -47,26 +56,28 @@ export class Whole {
   readonly #stop = new AbortController();
   readonly #running: Promise<void>;
 
-  private constructor(world: World, hub: EmbeddedCluster, behavior: (machine: ModelMachine) => Behavior) {
+  private constructor(world: World, hub: EmbeddedCluster, options: WholeOptions) {
+    const { topology, behavior = () => ({}) } = options;
     this.world = world;
     this.hub = hub;
+    this.karpenter = topology === 'pools-with-machines' ? hub : world.cluster;
     this.door = new Door(hub.transport());
     this.#behavior = behavior;
     this.#running = this.#manager().run(this.#stop.signal);
   }
 
-  static async start(
-    options: { apart?: boolean; behavior?: (machine: ModelMachine) => Behavior } = {},
-  ): Promise<Whole> {
-    const { apart = false, behavior = () => ({}) } = options;
+  static async start(options: WholeOptions = {}): Promise<Whole> {
+    const { topology = 'joined' } = options;
     const world = await World.start({ crds: allCrds() });
     const { clock, cluster } = world;
     const random = new SeededRandom(2);
-    const hub = apart
-      ? await EmbeddedCluster.start({ clock, random, baseNodes: [], crds: [], heartbeatMs: 0 })
-      : cluster;
+    const crds = topology === 'pools-with-machines' ? allCrds() : [];
+    const hub =
+      topology === 'joined'
+        ? cluster
+        : await EmbeddedCluster.start({ clock, random, baseNodes: [], crds, heartbeatMs: 0 });
     await installClusterApi(hub.client());
-    const whole = new Whole(world, hub, behavior);
+    const whole = new Whole(world, hub, options);
     await whole.startManagers();
     await whole.#furnish();
     return whole;
@@ -99,12 +110,13 @@ export class Whole {
     const metrics = new Metrics();
     const clusterOf = (name: string, transport: Transport): Cluster =>
       new Cluster({ name, transport, clock, random, log, metrics, transforms: slimTransforms() });
-    const own = clusterOf('karpenter', cluster.transport());
-    const clusters = new Clusters(own, own);
-    const away = this.hub === cluster ? own : clusterOf('cluster-api', this.door);
+    const own = clusterOf('karpenter', this.karpenter === cluster ? cluster.transport() : this.door);
+    const workload = this.karpenter === cluster ? own : clusterOf('workload', cluster.transport());
+    const clusters = new Clusters(own, workload);
+    const away = this.hub === this.karpenter ? own : clusterOf('cluster-api', this.door);
     if (away !== own) clusters.add('cluster-api', away);
     const hub = new Hub({ cluster: away, karpenter: own.client, clock, log });
-    const provider = new ClusterApiProvider({ hub, karpenter: own, workload: own, clock, log });
+    const provider = new ClusterApiProvider({ hub, karpenter: own, workload, clock, log });
     const manager = new Manager({ clock, log, metrics, clusters });
     const settings = defaultSettings(coreSettings);
     const registry = new CloudRegistry([provider]);
@@ -124,7 +136,7 @@ export class Whole {
   }
 
   async #furnish(): Promise<void> {
-    const { client } = this.world;
+    const client = this.karpenter.client();
     await client.resource(clusterApiNodeClassKind).create({
       apiVersion: 'karpenter.cluster.x-k8s.io/v1alpha1',
       kind: 'ClusterAPINodeClass',
@@ -199,7 +211,7 @@ export class Whole {
   }
 
   async claims(): Promise<NodeClaim[]> {
-    return (await this.world.client.resource(nodeClaimKind).list()).items;
+    return (await this.karpenter.client().resource(nodeClaimKind).list()).items;
   }
 
   async nodes(): Promise<number> {

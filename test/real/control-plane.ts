@@ -142,8 +142,13 @@ async function untilServed(server: RunningProgram, url: string): Promise<void> {
   // Its certificate is its own and new each time; the test speaks to loopback only.
   const dispatcher = new Agent({ connect: { rejectUnauthorized: false } });
   const headers = { authorization: `Bearer ${token}` };
+  // With objects in its store it takes longer than with none.
+  const patienceMs = 180_000;
   try {
-    await server.until(async () => (await request(`${url}/readyz`, { dispatcher, headers })).statusCode === 200);
+    await server.until(
+      async () => (await request(`${url}/readyz`, { dispatcher, headers })).statusCode === 200,
+      patienceMs,
+    );
     // Ready comes before the default namespace does.
     await server.until(
       async () => (await request(`${url}/api/v1/namespaces/default`, { dispatcher, headers })).statusCode === 200,

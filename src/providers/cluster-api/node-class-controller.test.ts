@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { clusterApiNodeClassKind } from '../../api/cluster-api-node-class.ts';
 import { kinds } from '../../kube/kinds.ts';
 import { capacityAnnotations } from './names.ts';
+import { Door } from './testing/door.ts';
 import { CapiWorld, type WorldOptions } from './testing/world.ts';
 
 let w: CapiWorld;
@@ -88,5 +89,54 @@ describe('§8: a ClusterAPINodeClass', () => {
     const after = await w.karpenter.resource(clusterApiNodeClassKind).get('default');
     expect(after.status?.members).toBeUndefined();
     expect(Number(after.metadata.resourceVersion) - Number(metadata.resourceVersion)).toBeLessThan(10);
+  });
+
+  test('says that the credentials have expired, loses nothing, and goes on with new ones', async () => {
+    let expired = false;
+    const unauthorized = { status: 401, body: { kind: 'Status', reason: 'Unauthorized', message: 'Unauthorized' } };
+    await world({
+      withoutManagers: false,
+      door: (transport) => ({
+        request: async (request) => (expired ? unauthorized : transport.request(request)),
+        watch: async (request) => (expired ? unauthorized : transport.watch(request)),
+        close: () => transport.close(),
+      }),
+    });
+    await w.member('md');
+    await w.pass(5000);
+    const claim = await w.launch(await w.claim('a'));
+    expired = true;
+    await w.pass(120_000);
+    const { conditions, messages } = await status();
+    expect(conditions).toContain('HubReachable=False HubUnavailable');
+    expect(messages?.join()).toContain('Unauthorized');
+    // It is neither collected nor forgotten.
+    expect(await w.provider.list(w.signal)).toHaveLength(1);
+    expect((await w.provider.get(claim.status!.providerID!, w.signal)).providerID).toBe(claim.status!.providerID);
+    expired = false;
+    await w.pass(60_000);
+    expect((await status()).conditions).toContain('Ready=True Ready');
+    await w.remove(claim);
+    expect(await w.replicas('md')).toBe(0);
+  });
+
+  test('says that the management cluster cannot be reached at a start, and goes on when it can', async () => {
+    const doors: Door[] = [];
+    await world({
+      door: (transport) => {
+        const door = new Door(transport);
+        door.shut();
+        doors.push(door);
+        return door;
+      },
+    });
+    await w.member('md');
+    const { conditions, messages } = await status();
+    expect(conditions).toContain('HubReachable=False HubUnavailable');
+    expect(conditions).toContain('MembersFound=Unknown HubUnavailable');
+    expect(messages?.join()).toContain('ECONNREFUSED');
+    for (const door of doors) door.open();
+    await w.pass(20_000);
+    expect((await status()).conditions).toContain('Ready=True Ready');
   });
 });

@@ -14,11 +14,12 @@ let whole: Whole;
 afterEach(() => whole.stop());
 
 describe.each([
-  ['in the same cluster', false],
-  ['in another cluster', true],
-])('with the management cluster %s', (_, apart) => {
+  ['everything in one cluster', 'joined'],
+  ['the management cluster elsewhere', 'hub-apart'],
+  ['NodePools and Machines in one cluster, Nodes and Pods in another', 'pools-with-machines'],
+] as const)('%s', (_, topology) => {
   test('pods get Machines and Nodes, and what is empty goes again', async () => {
-    whole = await Whole.start({ apart });
+    whole = await Whole.start({ topology });
     await whole.member('md');
     await whole.deploy(5);
     await whole.world.pass(90_000);
@@ -33,6 +34,26 @@ describe.each([
     expect(await whole.claims()).toEqual([]);
     expect([await whole.machines(), await whole.replicas('md'), await whole.nodes()]).toEqual([0, 0, 0]);
   });
+});
+
+test('a management cluster that is away stops nothing that needs only the workload cluster', async () => {
+  whole = await Whole.start({ topology: 'hub-apart' });
+  await whole.member('md');
+  await whole.deploy(2);
+  await whole.world.pass(90_000);
+  whole.door.shut();
+  // The pods of a Node that is deleted are drained and placed anew where there is room, by who knows only this cluster.
+  const [node] = (await whole.world.client.resource(kinds.Node).list()).items;
+  await whole.world.client.resource(kinds.Node).delete(node!.metadata.name!);
+  await whole.world.addNode('spare', { allocatable: { cpu: '1500m' } });
+  await whole.world.pass(60_000);
+  expect(await whole.world.readyPods('app=web')).toHaveLength(2);
+  expect(await whole.machines()).toBe(2);
+  // What needs it has waited, and is made up for.
+  whole.door.open();
+  await whole.world.pass(180_000);
+  expect([await whole.machines(), await whole.replicas('md')]).toEqual([1, 1]);
+  expect(await whole.claims()).toHaveLength(1);
 });
 
 test('a Node that somebody deletes takes its Machine with it, and its pod gets another', async () => {

@@ -9,12 +9,14 @@ import { connect } from '../../../src/cli/connect.ts';
 import { KubeClient } from '../../../src/kube/client.ts';
 import { MachineWitness } from '../../../src/providers/cluster-api/testing/machine-witness.ts';
 import { type Rig, stateOf } from '../../../src/providers/cluster-api/testing/scenarios.ts';
+import type { AuditLog } from '../audit.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane.ts';
 import { applyCrds } from '../controllers.ts';
 import { apply } from '../kubectl.ts';
 import { execute, freePort, RunningProgram } from '../processes.ts';
 import { startInfrastructure } from './infrastructure.ts';
 import { installClusterApi, startManager } from './manager.ts';
+import { auditLog, hubRights, workloadRights } from './rights.ts';
 
 export interface RealRigOptions {
   /** How long the managers are kept from working. */
@@ -51,6 +53,8 @@ export class RealRig implements Rig {
   readonly workload: KubeClient;
   readonly frozenMs: number;
   readonly controller: RunningProgram;
+  /** What the controller asked of either API server. */
+  readonly audits: { hub: AuditLog; workload: AuditLog };
   readonly #planes: { hub: ControlPlane; workload: ControlPlane };
   readonly #manager: RunningProgram;
   readonly #witness: MachineWitness;
@@ -59,6 +63,7 @@ export class RealRig implements Rig {
 
   private constructor(parts: {
     planes: { hub: ControlPlane; workload: ControlPlane };
+    audits: { hub: AuditLog; workload: AuditLog };
     clients: { hub: KubeClient; workload: KubeClient };
     manager: RunningProgram;
     controller: RunningProgram;
@@ -67,6 +72,7 @@ export class RealRig implements Rig {
     frozenMs: number;
   }) {
     this.#planes = parts.planes;
+    this.audits = parts.audits;
     this.hub = parts.clients.hub;
     this.workload = parts.clients.workload;
     this.#manager = parts.manager;
@@ -87,19 +93,30 @@ export class RealRig implements Rig {
       return program;
     };
     try {
+      const audits = { hub: auditLog(folder, 'hub'), workload: auditLog(folder, 'workload') };
       const [hub, workload] = await Promise.all([
-        starting(startControlPlane()),
-        starting(startControlPlane({ workloads: true, kwok: true })),
+        starting(startControlPlane({ apiServer: audits.hub.flags })),
+        starting(startControlPlane({ workloads: true, kwok: true, apiServer: audits.workload.flags })),
       ]);
       await applyCrds(workload.kubeconfig);
       await installClusterApi(hub.kubeconfig, workload);
+      const own = { hub: await hubRights(hub, folder), workload: await workloadRights(workload, folder) };
       const log = (name: string): { log?: string } => (logs ? { log: join(logs, `${name}.log`) } : {});
       const manager = await starting(startManager(hub.kubeconfig, folder, log('manager').log));
       const clients = { hub: await clientOf(hub), workload: await clientOf(workload) };
       await startInfrastructure(clients, stop.signal);
       await apply(workload.kubeconfig, [nodeClass, nodePool]);
-      const controller = await starting(startGuidesController({ hub, workload, ...log('controller') }));
-      return new RealRig({ planes: { hub, workload }, clients, manager, controller, folder, stop, frozenMs });
+      const controller = await starting(startGuidesController({ ...own, ...log('controller') }));
+      return new RealRig({
+        planes: { hub, workload },
+        audits,
+        clients,
+        manager,
+        controller,
+        folder,
+        stop,
+        frozenMs,
+      });
     } catch (error) {
       stop.abort(error);
       for (const program of started.toReversed()) await program.stop();
@@ -159,19 +176,20 @@ async function clientOf({ kubeconfig }: ControlPlane): Promise<KubeClient> {
 
 /** `make build`, and the program as the guide starts it, word for word. */
 async function startGuidesController(options: {
-  hub: ControlPlane;
-  workload: ControlPlane;
+  /** Kubeconfigs. */
+  hub: string;
+  workload: string;
   log?: string;
 }): Promise<RunningProgram> {
   const { hub, workload, log } = options;
   const { code, stdout, stderr } = await execute('make', ['build']);
   if (code !== 0) throw new Error(`make build ended with ${code}:\n${stdout}${stderr}`);
   const [metrics, health] = [await freePort(), await freePort()];
-  const line = `--cluster-api-kubeconfig ${hub.kubeconfig} --leader-election-namespace kube-system`;
+  const line = `--cluster-api-kubeconfig ${hub} --leader-election-namespace kube-system`;
   const controller = new RunningProgram('the controller', './bin/karpenter-clusterapi-controller', line.split(' '), {
     env: {
       ...process.env,
-      KUBECONFIG: workload.kubeconfig,
+      KUBECONFIG: workload,
       SYSTEM_NAMESPACE: 'kube-system',
       METRICS_PORT: String(metrics),
       HEALTH_PROBE_PORT: String(health),

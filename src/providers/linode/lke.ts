@@ -313,7 +313,8 @@ export class LkeMachines implements Machines {
     }
     const linode = await this.#linode(providerID, signal);
     if (!linode) throw new NodeClaimNotFoundError(`there is no machine ${providerID}`);
-    const own = linodeTags(view.ofClaim(claim.metadata.uid ?? '')[0]);
+    // The view is as it was before the change.
+    const own = linodeTags(view.ofClaim(claim.metadata.uid ?? '')[0]).filter((tag) => !change.remove.includes(tag));
     const tags = changedTags(linode.tags, { add: [...own, ...change.add], remove: change.remove });
     if (tags) await client.put(`linode/instances/${linode.id}`, { tags }, signal);
   }

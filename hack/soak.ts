@@ -71,7 +71,8 @@ export async function soak(options: SoakOptions): Promise<boolean> {
   };
   await Promise.all(Array.from({ length: availableParallelism() }, worker));
   const median = (of: number[]): number => of.toSorted((a, b) => a - b)[Math.floor(of.length / 2)] ?? 0;
-  for (const [name, count] of Object.entries(sumOfCounts(coverage))) console.log(`  ${String(count).padStart(9)} ${name}`);
+  for (const [name, count] of Object.entries(sumOfCounts(coverage)))
+    console.log(`  ${String(count).padStart(9)} ${name}`);
   console.log(
     `soak: ${done} cluster-hours in ${coverage.length} worlds (median ${median(nodes!)} nodes, ${median(pods!)} pods), ` +
       `${(cpu / Math.max(1, done)).toFixed(2)} CPU s per hour, ${failures} violations`,

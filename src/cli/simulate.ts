@@ -27,15 +27,17 @@ export function registerSimulate(program: Command): void {
 }
 
 async function run(name: string, flags: SimulateFlags): Promise<void> {
-  const [{ runWorld, scenarioNamed }, { scenarios }, { planOf, prefixOf }, { shortestPrefix }, text] = await Promise.all([
-    import('../simulation/run.ts'),
-    import('../simulation/scenarios.ts'),
-    import('../simulation/plan.ts'),
-    import('../simulation/shrink.ts'),
-    import('../simulation/report-text.ts'),
-  ]);
+  const [{ runWorld, scenarioNamed }, { scenarios }, { planOf, prefixOf }, { shortestPrefix }, text] =
+    await Promise.all([
+      import('../simulation/run.ts'),
+      import('../simulation/scenarios.ts'),
+      import('../simulation/plan.ts'),
+      import('../simulation/shrink.ts'),
+      import('../simulation/report-text.ts'),
+    ]);
   const shape = scenarioNamed(name);
-  if (!shape) throw new UsageError(`no scenario is named ${name}; there are ${scenarios.map((s) => s.name).join(', ')}`);
+  if (!shape)
+    throw new UsageError(`no scenario is named ${name}; there are ${scenarios.map((s) => s.name).join(', ')}`);
   const { seed, hours, events } = flags;
   const whole = planOf(shape, seed, hours);
   const plan = events === undefined ? whole : prefixOf(whole, events);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shows every invariant what happens, and keeps what they find.
-import { allInvariants } from './invariants/index.ts';
+
 import type { Change, Coverage, Facts, Invariant, Report, Violation } from './contract.ts';
+import { allInvariants } from './invariants/index.ts';
 import type { Fleet } from './process/fleet.ts';
 
 export interface JudgeParts {

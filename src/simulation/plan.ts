@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What happens when, drawn from the seed before anything runs. A plan is a list of moments, so a shorter one is a prefix.
-import { stream } from './streams.ts';
+
 import { between, skewed, waiting } from './draw.ts';
 import type { ScenarioShape } from './scenarios.ts';
+import { stream } from './streams.ts';
 
 /** One moment. What exactly happens is drawn from its own seed when it comes. */
 export interface Moment {

@@ -2,7 +2,18 @@
 // The seeds that are run for every change, chosen before anything was found with them: the numbers from one on.
 
 /** How the hours of a run are divided: mostly small worlds, which are cheap, and some of full size. */
-const rotation = ['small', 'small', 'small', 'faults', 'small', 'small', 'crashes', 'small', 'storm', 'bad-cloud'] as const;
+const rotation = [
+  'small',
+  'small',
+  'small',
+  'faults',
+  'small',
+  'small',
+  'crashes',
+  'small',
+  'storm',
+  'bad-cloud',
+] as const;
 
 /** The scenario that a seed is run in. */
 export function scenarioOfSeed(seed: number): string {

@@ -68,8 +68,14 @@ export class Tally {
       pendingSeconds: { median: quantile(waits, 0.5), p99: quantile(waits, 0.99), max: waits.at(-1) ?? 0 },
       podsPlaced: waits.length,
       disruptions: Object.fromEntries([...this.#disruptions].sort(([a], [b]) => (a < b ? -1 : 1))),
-      medianNodes: quantile(this.#nodes.toSorted((a, b) => a - b), 0.5),
-      medianPods: quantile(this.#pods.toSorted((a, b) => a - b), 0.5),
+      medianNodes: quantile(
+        this.#nodes.toSorted((a, b) => a - b),
+        0.5,
+      ),
+      medianPods: quantile(
+        this.#pods.toSorted((a, b) => a - b),
+        0.5,
+      ),
       changes: this.changes,
       writes: this.#writes,
     };

@@ -2,9 +2,9 @@
 import { describe, expect, test } from 'vitest';
 import { plant } from '../base/defects.ts';
 import { planOf, prefixOf, sizeOf } from './plan.ts';
+import { summaryText, violationText } from './report-text.ts';
 import { type RunReport, runWorld, scenarioNamed } from './run.ts';
 import type { ScenarioShape } from './scenarios.ts';
-import { summaryText, violationText } from './report-text.ts';
 
 const minute = 60_000;
 
@@ -31,13 +31,17 @@ describe('a world', () => {
     expect(other.hash).not.toBe(first.hash);
   }, 120_000);
 
-  test.each([3, 4, 5, 6])('keeps every promise (seed %i)', async (seed) => {
-    const report = await run(seed);
-    expect(report.violations).toEqual([]);
-    expect(report.summary.changes).toBeGreaterThan(5);
-    expect(report.summary.podsPlaced).toBeGreaterThan(10);
-    expect(summaryText(report)).toContain(`seed ${seed}`);
-  }, 120_000);
+  test.each([3, 4, 5, 6])(
+    'keeps every promise (seed %i)',
+    async (seed) => {
+      const report = await run(seed);
+      expect(report.violations).toEqual([]);
+      expect(report.summary.changes).toBeGreaterThan(5);
+      expect(report.summary.podsPlaced).toBeGreaterThan(10);
+      expect(summaryText(report)).toContain(`seed ${seed}`);
+    },
+    120_000,
+  );
 
   test('tells of a broken promise with the seed and what led to it', async () => {
     // Pods are deleted instead of evicted.

@@ -10,8 +10,8 @@ import type { StoreEvent } from '../embedded/store.ts';
 import { KubeClient } from '../kube/client.ts';
 import { kinds } from '../kube/kinds.ts';
 import { type Logger, silentLogger } from '../runtime/logging.ts';
-import { kwokCloud } from './clouds/kwok-cloud.ts';
 import { scriptedCloud } from './cloud/scripted-cloud.ts';
+import { kwokCloud } from './clouds/kwok-cloud.ts';
 import { collections } from './collections.ts';
 import type { Fault, Happening, SimulatedCloud } from './contract.ts';
 import { CoverageCounts } from './coverage.ts';
@@ -136,7 +136,10 @@ export class World {
     clouds = [scriptedCloud(parts('scripted'), market), kwokCloud({ ...parts('kwok'), store: cluster.server.store })];
     const ours = new Set(crds.map(({ metadata }) => metadata.name));
     const all = [...crds, ...clouds.map(({ crd }) => crd).filter(({ metadata }) => !ours.has(metadata.name))];
-    for (const crd of all) await clientOf('user').resource(kinds.CustomResourceDefinition).create(crd as never);
+    for (const crd of all)
+      await clientOf('user')
+        .resource(kinds.CustomResourceDefinition)
+        .create(crd as never);
     for (const cloud of clouds) await cloud.furnish();
     const world = new World(shape, seed, { clock, coverage, cluster, clouds, authors });
     await world.#furnish();
@@ -272,6 +275,9 @@ function panics(coverage: CoverageCounts): Logger {
   return heard;
 }
 
-function pickNamed<T extends { readonly name: string }>(all: readonly T[], prefixes: readonly string[] | undefined): T[] {
+function pickNamed<T extends { readonly name: string }>(
+  all: readonly T[],
+  prefixes: readonly string[] | undefined,
+): T[] {
   return all.filter(({ name }) => prefixes?.some((prefix) => name.startsWith(prefix)) ?? true);
 }

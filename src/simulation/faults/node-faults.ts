@@ -34,7 +34,9 @@ export function nodeFaults({ clock, workload, facts, coverage }: NodeFaultParts)
             lastTransitionTime: time,
           },
     );
-    await ignoreNotFound(workload.resource(kinds.Node).patchStatus(name, { status: { conditions } }, { type: 'merge' }));
+    await ignoreNotFound(
+      workload.resource(kinds.Node).patchStatus(name, { status: { conditions } }, { type: 'merge' }),
+    );
   };
   return [
     {

@@ -68,6 +68,14 @@ export function refusal(
   message: string,
   headers?: Readonly<Record<string, string>>,
 ): TransportResponse {
-  const body: Status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', code: status, reason, message };
+  const body: Status = {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    code: status,
+    reason,
+    message,
+  };
   return { status, body, ...(headers ? { headers } : {}) };
 }

@@ -40,7 +40,10 @@ export function userHappenings(hands: Hands): Happening[] {
     });
     // Some refuse to go; a person tries once.
     for (const { metadata } of pods) {
-      await workload.resource(kinds.Pod).evict(metadata.name!, { namespace }).catch(() => undefined);
+      await workload
+        .resource(kinds.Pod)
+        .evict(metadata.name!, { namespace })
+        .catch(() => undefined);
     }
     return true;
   };
@@ -97,7 +100,11 @@ export function userHappenings(hands: Hands): Happening[] {
         return true;
       },
     },
-    { name: 'user/edit-weight', weight: 0.4, happen: (random) => editPool(random, () => ({ spec: { weight: between(random, 1, 99) } })) },
+    {
+      name: 'user/edit-weight',
+      weight: 0.4,
+      happen: (random) => editPool(random, () => ({ spec: { weight: between(random, 1, 99) } })),
+    },
     { name: 'user/remove-pool', weight: 0.15, happen: removePool },
     { name: 'user/drain', weight: 0.7, happen: drain },
     { name: 'user/cordon', weight: 0.7, happen: (random) => editNode(random, { spec: { unschedulable: true } }) },
@@ -168,7 +175,10 @@ export function userHappenings(hands: Hands): Happening[] {
         const had = taints.length < (node.spec?.taints ?? []).length;
         const next = { spec: { taints: had ? taints : [...taints, taint] } };
         const patch = { metadata: { resourceVersion: node.metadata.resourceVersion }, ...next };
-        await workload.resource(kinds.Node).patch(node.metadata.name!, patch, { type: 'merge' }).catch(() => undefined);
+        await workload
+          .resource(kinds.Node)
+          .patch(node.metadata.name!, patch, { type: 'merge' })
+          .catch(() => undefined);
         return true;
       },
     },

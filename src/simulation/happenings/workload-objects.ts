@@ -50,9 +50,12 @@ function podSpec(random: Random, app: string): PodSpec {
     const term = { topologyKey: labels.hostname, labelSelector: { matchLabels: { app } } };
     spec.affinity = chance(random, 0.5)
       ? { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } }
-      : { podAntiAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, podAffinityTerm: term }] } };
+      : {
+          podAntiAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, podAffinityTerm: term }] },
+        };
   }
-  if (chance(random, 0.1)) spec.nodeSelector = { [labels.zone]: oneOf(random, ['test-zone-a', 'test-zone-b', 'test-zone-c']) };
+  if (chance(random, 0.1))
+    spec.nodeSelector = { [labels.zone]: oneOf(random, ['test-zone-a', 'test-zone-b', 'test-zone-c']) };
   else if (chance(random, 0.1)) spec.nodeSelector = { [labels.capacityType]: oneOf(random, ['on-demand', 'spot']) };
   return spec;
 }

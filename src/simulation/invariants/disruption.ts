@@ -90,6 +90,8 @@ function withinBudget(): Invariant {
     return Math.min(Number.POSITIVE_INFINITY, ...bounds);
   };
   const reasons = [...voluntary];
+  /** Which process marked a NodeClaim. */
+  const markedBy = new Map<string, string>();
   return {
     name: 'budgets/kept',
     onMinute(facts) {
@@ -108,19 +110,27 @@ function withinBudget(): Invariant {
         }
         return;
       }
-      if (change.collection !== collections.claims || !isOurs(change) || !beginsDeletion(change)) return;
-      const claim = (change.event.previous ?? change.event.object) as NodeClaim;
+      if (change.collection !== collections.claims || change.event.type === 'ADDED') return;
+      const claim = change.event.object as NodeClaim;
+      const uid = claim.metadata.uid ?? '';
       const reason = disruptionReason(claim);
-      if (reason === undefined || !voluntary.has(reason)) return;
+      if (change.event.type === 'DELETED' || reason === undefined) {
+        markedBy.delete(uid);
+        return;
+      }
+      // A command begins when its nodes are marked: then it must fit, whatever begins before it is carried out.
+      if (!isOurs(change) || disruptionReason(change.event.previous as NodeClaim) !== undefined) return;
+      markedBy.set(uid, change.by);
+      if (!voluntary.has(reason)) return;
       const pool = facts.get<NodePool>(collections.pools, '', claim.metadata.labels?.[poolLabel] ?? '');
       if (!pool) return;
       report.checked();
-      const key = `${pool.metadata.name}/${reason}`;
-      const allowed = lately.note(key, facts.now, allowedNow(facts, pool, reason));
+      const allowed = lately.note(`${pool.metadata.name}/${reason}`, facts.now, allowedNow(facts, pool, reason));
       const going = facts.list<NodeClaim>(collections.claims).filter((other) => {
         return (
           other.metadata.labels?.[poolLabel] === pool.metadata.name &&
-          isGoing(other) &&
+          // The marks of a process that is gone are no command any more.
+          (isGoing(other) || markedBy.get(other.metadata.uid ?? '') === change.by) &&
           conditionTrue(other, 'Initialized') &&
           !conditionTrue(other, 'InstanceTerminating') &&
           voluntary.has(disruptionReason(other) ?? '')

@@ -33,7 +33,8 @@ export function limitsKept(): Invariant {
       report.checked();
       let sum = 0;
       for (const other of facts.list<NodeClaim>(collections.claims)) {
-        if (other.metadata.labels?.[poolLabel] !== pool || isGoing(other) || disruptionReason(other) !== undefined) continue;
+        if (other.metadata.labels?.[poolLabel] !== pool || isGoing(other) || disruptionReason(other) !== undefined)
+          continue;
         // A later one was weighed against this one, not the other way round.
         if ((other.metadata.creationTimestamp ?? '') > (claim.metadata.creationTimestamp ?? '')) continue;
         const cpu = other.status?.capacity?.['cpu'];

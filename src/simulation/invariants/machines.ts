@@ -4,7 +4,7 @@ import type { NodeClaim } from '../../api/node-claim.ts';
 import type { Node } from '../../kube/kinds.ts';
 import { collections } from '../collections.ts';
 import type { Facts, Invariant, LedgerInstance } from '../contract.ts';
-import { isOurs, minute, nameOf } from './reading.ts';
+import { isGoing, isHeld, isOurs, minute, nameOf } from './reading.ts';
 
 /** How long a machine may be without its NodeClaim once nothing is broken any more. */
 const collectedWithinMs = 10 * minute;
@@ -28,6 +28,9 @@ function owned(): Invariant {
     for (const { ledger } of facts.clouds) {
       for (const instance of ledger.alive()) {
         if (!instance.claim || claims.has(instance.claim.uid)) continue;
+        // Whoever takes the NodeClaim away by force does not take the protection from its pods.
+        const node = facts.list<Node>(collections.nodes).find(({ spec }) => spec?.providerID === instance.providerID);
+        if (node && isGoing(node) && isHeld(facts, node)) continue;
         orphans.push(instance);
         seen.add(instance.providerID);
         if (!since.has(instance.providerID)) since.set(instance.providerID, facts.now);
@@ -103,7 +106,9 @@ function neverLetGo(): Invariant {
         report.checked();
         const claim = change.event.object as NodeClaim;
         if (standing(facts, claim.status?.providerID)) {
-          report.violated(`NodeClaim ${nameOf(claim)} is gone, and its machine ${claim.status?.providerID} still stands`);
+          report.violated(
+            `NodeClaim ${nameOf(claim)} is gone, and its machine ${claim.status?.providerID} still stands`,
+          );
         }
       } else if (change.collection === collections.nodes) {
         const node = change.event.object as Node;

@@ -41,7 +41,8 @@ function podsFit(): Invariant {
       if (!node) return;
       report.checked();
       for (const [key, value] of Object.entries(pod.spec.nodeSelector ?? {})) {
-        if (node.metadata.labels?.[key] !== value) report.violated(`pod ${nameOf(pod)} wants ${key}=${value}, and is on ${nameOf(node)}`);
+        if (node.metadata.labels?.[key] !== value)
+          report.violated(`pod ${nameOf(pod)} wants ${key}=${value}, and is on ${nameOf(node)}`);
       }
       for (const taint of node.spec?.taints ?? []) {
         if (taint.effect === 'PreferNoSchedule') continue;
@@ -71,14 +72,17 @@ function machinesAsAsked(): Invariant {
     onChange(change, facts, report) {
       if (change.collection !== collections.claims || change.event.type !== 'MODIFIED') return;
       const claim = change.event.object as NodeClaim;
-      if (!conditionTrue(claim, 'Registered') || conditionTrue(change.event.previous as NodeClaim, 'Registered')) return;
+      if (!conditionTrue(claim, 'Registered') || conditionTrue(change.event.previous as NodeClaim, 'Registered'))
+        return;
       const node = nodeOfClaim(facts, claim);
       if (!node) return;
       report.checked();
       for (const { key, operator, values = [] } of claim.spec.requirements) {
         const value = node.metadata.labels?.[key];
         if (operator === 'In' && (value === undefined || !values.includes(value))) {
-          report.violated(`node ${nameOf(node)} has ${key}=${value}, and its NodeClaim wants one of ${values.join(', ')}`);
+          report.violated(
+            `node ${nameOf(node)} has ${key}=${value}, and its NodeClaim wants one of ${values.join(', ')}`,
+          );
         }
         if (operator === 'NotIn' && value !== undefined && values.includes(value)) {
           report.violated(`node ${nameOf(node)} has ${key}=${value}, and its NodeClaim wants another`);

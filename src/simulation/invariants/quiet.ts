@@ -7,7 +7,7 @@ import { Quantity } from '../../kube/quantity.ts';
 import { collections } from '../collections.ts';
 import type { Change, Facts, Invariant } from '../contract.ts';
 import type { Fleet } from '../process/fleet.ts';
-import { disruptedTaint, hasEnded, isGoing, isOurs, isProtected, minute, nameOf, podsOn, poolLabel } from './reading.ts';
+import { disruptedTaint, hasEnded, isGoing, isHeld, isOurs, minute, nameOf, poolLabel } from './reading.ts';
 
 /** The end of a rest in which nothing may be written any more. */
 const silentMs = 5 * minute;
@@ -44,24 +44,6 @@ function agesOut(facts: Facts): boolean {
   return facts.list<NodeClaim>(collections.claims).some(({ spec }) => (spec.expireAfter ?? 'Never') !== 'Never');
 }
 
-/** Whether something on the node keeps it from being drained for ever, by the will of its users. */
-function isHeld(facts: Facts, node: Node): boolean {
-  return podsOn(facts, node).some((pod) => !hasEnded(pod) && (isProtected(pod, facts.now) || isGoing(pod) || hasBudget(facts, pod)));
-}
-
-function hasBudget(facts: Facts, { metadata }: Pod): boolean {
-  return facts.list<Budget>(collections.budgets).some(({ spec, status }) => {
-    const wanted = Object.entries(spec?.selector?.matchLabels ?? {});
-    return wanted.every(([key, value]) => metadata.labels?.[key] === value) && (status?.disruptionsAllowed ?? 0) === 0;
-  });
-}
-
-interface Budget {
-  readonly metadata: { readonly name?: string };
-  readonly spec?: { readonly selector?: { readonly matchLabels?: Readonly<Record<string, string>> } };
-  readonly status?: { readonly disruptionsAllowed?: number };
-}
-
 /** NodeClaims have Nodes, Nodes have NodeClaims, and nothing is on its way out that nobody holds. */
 function nothingHalfDone(): Invariant {
   return {
@@ -75,7 +57,8 @@ function nothingHalfDone(): Invariant {
       const claimed = new Set(claims.map(({ status }) => status?.providerID ?? ''));
       for (const claim of claims) {
         const node = byId.get(claim.status?.providerID ?? '-');
-        if (isGoing(claim) && !ages && !(node && isHeld(facts, node))) report.violated(`NodeClaim ${nameOf(claim)} is still going`);
+        if (isGoing(claim) && !ages && !(node && isHeld(facts, node)))
+          report.violated(`NodeClaim ${nameOf(claim)} is still going`);
         else if (!node && !ages) report.violated(`NodeClaim ${nameOf(claim)} has no Node`);
       }
       for (const node of nodes) {
@@ -115,7 +98,9 @@ function costAtRest(): Invariant {
       const unit = Math.min(...facts.clouds.map((cloud) => (cloud.cheapest({ cpu: 4, memory: 2 ** 30 }) ?? 1) / 4));
       const least = Math.max(cpu, memory / 2 ** 32) * unit;
       if (cost > least * mostOverLeast + alwaysAllowed) {
-        report.violated(`machines cost ${cost.toFixed(2)} $/h at rest, and the pods on them ${least.toFixed(2)} $/h at least`);
+        report.violated(
+          `machines cost ${cost.toFixed(2)} $/h at rest, and the pods on them ${least.toFixed(2)} $/h at least`,
+        );
       }
     },
   };

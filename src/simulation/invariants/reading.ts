@@ -23,7 +23,9 @@ export function isOurs({ by }: Change): boolean {
 export function beginsDeletion({ event }: Change): boolean {
   const before = event.previous?.metadata.deletionTimestamp;
   if (before !== undefined) return false;
-  return event.type === 'DELETED' || (event.type === 'MODIFIED' && event.object.metadata.deletionTimestamp !== undefined);
+  return (
+    event.type === 'DELETED' || (event.type === 'MODIFIED' && event.object.metadata.deletionTimestamp !== undefined)
+  );
 }
 
 export function isGoing({ metadata }: { readonly metadata: { readonly deletionTimestamp?: string } }): boolean {
@@ -82,6 +84,30 @@ export function drainDeadline(claim: NodeClaim | undefined): number | undefined 
   return at === undefined ? undefined : parseTime(at);
 }
 
-export function nameOf({ metadata }: { readonly metadata: { readonly namespace?: string; readonly name?: string } }): string {
+export function nameOf({
+  metadata,
+}: {
+  readonly metadata: { readonly namespace?: string; readonly name?: string };
+}): string {
   return metadata.namespace ? `${metadata.namespace}/${metadata.name}` : (metadata.name ?? '');
+}
+
+/** Whether something on the node keeps it from being drained for ever, by the will of its users. */
+export function isHeld(facts: Facts, node: Node): boolean {
+  return podsOn(facts, node).some(
+    (pod) => !hasEnded(pod) && (isProtected(pod, facts.now) || isGoing(pod) || hasBudget(facts, pod)),
+  );
+}
+
+function hasBudget(facts: Facts, { metadata }: Pod): boolean {
+  return facts.list<Budget>(collections.budgets).some(({ spec, status }) => {
+    const wanted = Object.entries(spec?.selector?.matchLabels ?? {});
+    return wanted.every(([key, value]) => metadata.labels?.[key] === value) && (status?.disruptionsAllowed ?? 0) === 0;
+  });
+}
+
+interface Budget {
+  readonly metadata: { readonly name?: string };
+  readonly spec?: { readonly selector?: { readonly matchLabels?: Readonly<Record<string, string>> } };
+  readonly status?: { readonly disruptionsAllowed?: number };
 }

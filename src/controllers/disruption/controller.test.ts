@@ -211,7 +211,7 @@ describe('the loop of disruption', () => {
     expect(await marksOf(world, 'a')).toEqual({ tainted: true, reason: 'Drifted' });
   });
 
-  test('rests while nothing changes, looks ten seconds after a change, and every minute all the same', async () => {
+  test('rests while nothing changes, looks ten seconds after a change, and every five minutes all the same', async () => {
     await start();
     await machine(world, 'a', { consolidatable: false });
     const idle = method('idle', undefined);
@@ -222,7 +222,22 @@ describe('the loop of disruption', () => {
     await world.advance(5000);
     expect(idle.asked).toBe(2);
     await world.advance(60_000);
+    expect(idle.asked).toBe(2);
+    await world.advance(240_000);
     expect(idle.asked).toBe(3);
+  });
+
+  test('looks every minute while a pod protects itself for a time', async () => {
+    await start();
+    await machine(world, 'a', { consolidatable: false });
+    await machine(world, 'b', { consolidatable: false });
+    await runningPod(world, 'p', 'b', { annotations: { 'karpenter.sh/do-not-disrupt': '2h' } });
+    const idle = method('idle', undefined);
+    run([idle]);
+    await world.advance(45_000);
+    const { asked } = idle;
+    await world.advance(60_000);
+    expect(idle.asked).toBe(asked + 1);
   });
 
   test('shows how many machines could go', async () => {

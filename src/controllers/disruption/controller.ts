@@ -14,6 +14,7 @@ import { type PoolCatalog, PoolCatalogReader } from '../../state/pool-catalog.ts
 import type { ControllerContext } from '../nodeclaim/context.ts';
 import { protectionEvents } from '../pod-protection.ts';
 import type { PoolBudget } from './budgets.ts';
+import { Clockwork } from './clockwork.ts';
 import { isInWindow } from './cron-window.ts';
 import { poolBlocked, tellApproved, tellBlocked, tellCandidate, tellRejected, tellUnconsolidatable } from './events.ts';
 import { NodesBesideHeartbeats } from './heartbeats.ts';
@@ -57,6 +58,7 @@ export class Disruption {
   /** What the last pass looked at, if it found nothing and nothing is under way. */
   #quiet: readonly unknown[] | undefined;
   readonly #nodes = new NodesBesideHeartbeats();
+  readonly #clockwork = new Clockwork();
   /** Whether a command of this pass could not begin. */
   #hasFailed = false;
   /** What methods that found nothing had looked at. */
@@ -132,8 +134,8 @@ export class Disruption {
     const { nodes, ...others } = state.sources;
     const lists = (Object.values(others) as { list(): unknown }[]).map((source) => source.list());
     lists.push(this.#nodes.settled(nodes.list()));
-    // Windows of budgets and protected times end with the minute at the latest.
-    const minute = Math.floor(clock.now() / 60_000);
+    const isTimed = this.#clockwork.runs(this.#pools(), state.sources.pods.list());
+    const minute = isTimed ? Math.floor(clock.now() / 60_000) : 0;
     return [minute, state.consolidationStamp(), ...lists, ...Object.values(catalog.instanceTypes)];
   }
 

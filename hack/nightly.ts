@@ -2,6 +2,7 @@
 // `npm run nightly -- NAME [ARGUMENT…]`: what takes too long for every change. Each is a table row; it prints what it saw and
 // ends with 1 when something is wrong.
 import { mutants } from './mutants/run.ts';
+import { clusterApi } from './nightly/cluster-api.ts';
 import { olderKubernetes } from './nightly/older-kubernetes.ts';
 import { race } from './nightly/race.ts';
 import { upstream } from './nightly/upstream.ts';
@@ -16,6 +17,10 @@ const runs: Readonly<Record<string, Run>> = {
   mutants: {
     what: '[--shard I/N] 200 small mistakes in controllers and providers, and who notices them',
     run: mutants,
+  },
+  'cluster-api': {
+    what: "[SCENARIO] Cluster API's own managers, standing still for a minute at a time",
+    run: clusterApi,
   },
   'older-kubernetes': { what: 'a node bought and given back on Kubernetes 1.33', run: olderKubernetes },
   race: {

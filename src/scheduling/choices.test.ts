@@ -175,6 +175,22 @@ describe('choices', () => {
     expect(result.stats.totalPrice).toBeLessThan(50 * (0.1 + 0.1 + dear) * 1.05);
   });
 
+  test.each([
+    ['a pod alone goes to the pool that has the cheapest machine for it', 1, 'b-small'],
+    ['many pods go to the pool that is cheapest for all of them', 600, 'a-large'],
+  ])('%s', (_, count, expected) => {
+    const problem: Problem = {
+      nodePools: [nodePool('a-large'), nodePool('b-small'), nodePool('z-dear')],
+      instanceTypes: {
+        'a-large': [instanceType('large', { cpu: '64', memory: '128Gi', pods: '250' }, [offering('a', 'spot', 0.8)])],
+        'b-small': [instanceType('small', { cpu: '4', memory: '8Gi', pods: '50' }, [offering('a', 'spot', 0.1)])],
+        'z-dear': [instanceType('dear', { cpu: '4', memory: '8Gi', pods: '50' }, [offering('a', 'spot', 0.2)])],
+      },
+      pods: Array.from({ length: count }, (__, i) => pod(`p-${i}`, { requests: { cpu: '1', memory: '1Gi' } })),
+    };
+    expect(new Set(place(problem).newNodeClaims.map((claim) => claim.nodePool))).toEqual(new Set([expected]));
+  });
+
   test('pods that only a dear machine suits share one, and leave the cheap ones to others', () => {
     const types = [
       instanceType('dear', { cpu: '16', memory: '64Gi', pods: '20' }, [offering('a', 'on-demand', 1)]),

@@ -9,7 +9,7 @@ import { Limits } from './limits.ts';
 import { affinityAllows, type PodClass } from './pod-class.ts';
 import { PoolTerms } from './pool-terms.ts';
 import type { SolveOptions } from './problem.ts';
-import { type Entry, type Opening, type Reach, Reaches } from './reach.ts';
+import { type Entry, type Opening, type Pools, placeOfCloud, type Reach, Reaches } from './reach.ts';
 import { incompatible, type SetId } from './requirement-space.ts';
 import { Reservations } from './reservations.ts';
 import { type Settled, Tally } from './tally.ts';
@@ -84,7 +84,7 @@ export class Packer {
 
   /**
    * `order` is the queue, when it is not the usual one; `ties` how domains are chosen that counts leave open; `joins` which
-   * of the nodes being bought a pod joins.
+   * of the nodes being bought a pod joins; `pools` which of equally heavy pools comes first.
    */
   constructor(
     world: World,
@@ -93,6 +93,7 @@ export class Packer {
     order?: Int32Array,
     ties: Ties = 'cheapest',
     joins: Joins = 'emptiest',
+    pools: Pools = 'cheapest',
   ) {
     this.#world = world;
     this.#joins = joins;
@@ -104,7 +105,7 @@ export class Packer {
     this.#limits = new Limits(world.templates);
     this.#zero = new Float64Array(world.axis.size);
     this.#existing = new ExistingNodes(world);
-    this.#reaches = new Reaches(world, this.#groups);
+    this.#reaches = new Reaches(world, this.#groups, pools);
     this.#domains = new Domains(world, reservations, ties);
     this.#tally = new Tally(world, this.#domains);
     this.#shapeCount = world.requests.length;
@@ -255,10 +256,7 @@ export class Packer {
     return this.#domains.leastPriceIn(template, template.catalog.view(bases[0]!, portMask), shape);
   }
 
-  /**
-   * The pools that a pod is offered a node from, in order: by weight, and where that is equal and prices count, by price.
-   * Where a price is a guess, clouds keep the order they have without prices.
-   */
+  /** The pools that a pod is offered a node from, in order: by weight, and where that is equal, by price. */
   #openings(reach: Reach, shape: number): readonly Opening[] {
     const { templates } = reach;
     if (this.#joins !== 'cheapest' || templates.length < 2) return templates;
@@ -270,18 +268,11 @@ export class Packer {
     byShape[shape] ??= templates.toSorted(
       (a, b) =>
         b.template.weight - a.template.weight ||
-        this.#placeOfCloud(a, templates) - this.#placeOfCloud(b, templates) ||
+        placeOfCloud(a, templates) - placeOfCloud(b, templates) ||
         this.#priceAlone(a, shape) - this.#priceAlone(b, shape) ||
         0,
     );
     return byShape[shape];
-  }
-
-  /** Where the cloud of a pool comes among those of its weight; the same for all of them when every price is known. */
-  #placeOfCloud({ template: { weight, cloud } }: Opening, templates: readonly Opening[]): number {
-    const equals = templates.filter(({ template }) => template.weight === weight);
-    if (equals.every(({ template }) => template.isPriced)) return 0;
-    return equals.findIndex(({ template }) => template.cloud === cloud);
   }
 
   /** By how much the cheapest launch of a node grows when the pod that is looked for joins it. */

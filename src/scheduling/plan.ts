@@ -3,12 +3,14 @@
 // does. Where that bought badly, a second one packs with an eye on the price. Small problems are packed in more ways, as far
 // as the work that takes stays small. More pods win, then the lower price.
 import { SeededRandom } from '../base/random.ts';
+import { addDemand, bestSizePrice, noDemand } from './best-size.ts';
 import { allTypes, type Catalog, type View } from './catalog.ts';
 import type { Ties } from './domains.ts';
 import { Finalizer } from './finalize.ts';
 import type { NewNode } from './in-flight.ts';
 import { type Joins, type Packed, Packer } from './pack.ts';
 import type { SolveOptions } from './problem.ts';
+import type { Pools } from './reach.ts';
 import { Thrift, ThriftMemo } from './thrift.ts';
 import { remember, type World } from './world.ts';
 
@@ -27,6 +29,7 @@ interface Way {
   readonly order?: Int32Array;
   readonly ties?: Ties;
   readonly joins?: Joins;
+  readonly pools?: Pools;
 }
 
 /** The usual thrifty packing. */
@@ -72,6 +75,8 @@ class Search {
   readonly #restore: () => void;
   readonly #start: number;
   readonly #memo = new ThriftMemo();
+  /** Which of equally heavy pools comes first, unless a way says otherwise. */
+  readonly #pools: Pools;
   readonly #tried = new Set<string>();
   /** What one more way costs. */
   readonly #cost: number;
@@ -85,7 +90,10 @@ class Search {
     this.#options = options;
     this.#start = options.clock?.() ?? 0;
     this.#restore = remember(world);
-    this.packer = new Packer(world, options);
+    // Small problems are packed in many ways, and some look at prices pod by pod; others have to get it right at once.
+    const pods = world.batch.pods.length;
+    this.#pools = pods > 1 && pods <= alwaysBoth ? 'last' : 'cheapest';
+    this.packer = this.#packer(options, {});
     this.first = plan(world, this.packer.run(), {});
     this.#best = this.first;
     this.#last = this.first;
@@ -93,20 +101,20 @@ class Search {
     this.#cost = world.batch.pods.length * world.templates.reduce((n, { catalog }) => n + catalog.typeOf.length, 1);
   }
 
-  #packer(options: SolveOptions, { tolerance, order, ties, joins }: Way): Packer {
+  #packer(options: SolveOptions, { tolerance, order, ties, joins, pools }: Way): Packer {
     const thrift = tolerance === undefined ? undefined : new Thrift(tolerance, this.#memo);
-    return new Packer(this.#world, options, thrift, order, ties, joins);
+    return new Packer(this.#world, options, thrift, order, ties, joins, pools ?? this.#pools);
   }
 
-  /** Packs in another way, unless it was tried before or time or work is used up; undefined then. */
+  /** Packs in another way, unless it was tried before or time or work (`always`: time) is used up; undefined then. */
   attempt(way: Way, always = false): Plan | undefined {
     const queue = way.order ?? this.#world.batch.order;
-    const text = `${way.tolerance}:${way.ties}:${way.joins}:${queue.join()}`;
+    const text = `${way.tolerance}:${way.ties}:${way.joins}:${way.pools}:${queue.join()}`;
     if (this.#tried.has(text)) return undefined;
     this.#tried.add(text);
     const time = remaining(this.#options, this.#start, this.#attempts);
     if (!time || (!always && this.#work + this.#cost > maxWork)) return undefined;
-    this.#work += this.#cost;
+    if (!always) this.#work += this.#cost;
     this.#restore();
     const next = plan(this.#world, this.#packer(time, way).run(), way);
     this.#last = next;
@@ -128,6 +136,9 @@ class Search {
       const next = this.attempt(way);
       if (next) plans.push(next);
     }
+    const { templates } = this.#world;
+    if (new Set(templates.map(({ weight }) => weight)).size < templates.length)
+      for (const way of [{}, thrifty]) plans.push(this.attempt({ ...way, pools: 'cheapest' }, true) ?? this.first);
     // One node for everybody leaves little to rearrange.
     if (this.#best.packed.nodes.length < 2 && this.#best.packed.failed.length === 0) return;
     plans.sort((a, b) => (isBetter(a, b) ? -1 : isBetter(b, a) ? 1 : 0));
@@ -306,28 +317,16 @@ function isOversized(world: World, { packed, finalizer }: Plan): boolean {
   for (let i = 0; i < shared.length; i += step) {
     const { price } = finalizer.factsOf(shared[i]!).claim;
     paid += price;
-    needed += Math.min(price, bestSizePrice(world, shared[i]!));
+    needed += Math.min(price, priceInBestSize(world, shared[i]!));
   }
   return paid > oversized * needed;
 }
 
 /** What the pods of a node would cost on as many machines of one size as they need, where that is cheapest. */
-function bestSizePrice({ batch, requests }: World, { template: { catalog }, group, total, pods }: NewNode): number {
-  const largest = new Float64Array(total.length);
-  for (const pod of pods) {
-    const request = requests[batch.shapeOf[pod]!]!;
-    for (let r = 0; r < largest.length; r++) largest[r] = Math.max(largest[r]!, request[r]!);
-  }
-  const { rows, prices } = catalog.byPrice(catalog.view(group.set, allTypes));
-  let best = Number.POSITIVE_INFINITY;
-  for (let i = 0; i < rows.length; i++) {
-    if (prices[i]! >= best || !catalog.fitsRow(rows[i]!, largest)) continue;
-    let machines = 1;
-    for (let r = 0, at = rows[i]! * total.length; r < total.length; r++, at++)
-      if (total[r]! > 0) machines = Math.max(machines, Math.ceil(total[r]! / catalog.free[at]!));
-    best = Math.min(best, machines * prices[i]!);
-  }
-  return best;
+function priceInBestSize({ batch, requests }: World, { template: { catalog }, group, total, pods }: NewNode): number {
+  const demand = noDemand(total.length);
+  for (const pod of pods) addDemand(demand, requests[batch.shapeOf[pod]!]!);
+  return bestSizePrice(catalog, catalog.view(group.set, allTypes), demand);
 }
 
 function cheapest(market: View | undefined, catalog: Catalog, request: Float64Array): number {

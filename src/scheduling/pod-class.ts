@@ -59,6 +59,8 @@ export interface HostRule {
 
 export interface PodClass {
   readonly id: number;
+  /** The class that its pods were in as they were written. */
+  readonly origin: number;
   readonly labels: number;
   readonly side: NodeSide;
   readonly keyRules: readonly KeyRules[];
@@ -104,7 +106,7 @@ export class PodClasses {
   }
 
   /** The class of pods with these constraints and labels. */
-  make(constraints: Constraints, labelClass: number): PodClass {
+  make(constraints: Constraints, labelClass: number, origin?: number): PodClass {
     const { groups, labelClasses } = this.#context;
     const keyOf = (name: string): TopologyKey | undefined => this.#context.keyOf(name);
     const side = this.#side(constraints);
@@ -152,8 +154,10 @@ export class PodClasses {
       if (group.key) rulesOf(group.key).antis.push({ group, required: true });
       else hostRules.push({ group, most: 0 });
     }
+    const id = this.#count++;
     return {
-      id: this.#count++,
+      id,
+      origin: origin ?? id,
       labels: labelClass,
       side,
       keyRules: [...byKey.values()],
@@ -174,7 +178,7 @@ export class PodClasses {
         weaker = relax(constraints, this.#context.preferNoScheduleExists);
         this.#weaker.set(constraints, weaker);
       }
-      podClass.next = weaker ? this.make(weaker, podClass.labels) : null;
+      podClass.next = weaker ? this.make(weaker, podClass.labels, podClass.origin) : null;
     }
     return podClass.next;
   }

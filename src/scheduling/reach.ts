@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a class of pods can use at all: kinds of existing nodes, templates, groups of new nodes. Worked out once per class;
 // groups are added as they come up.
+import { addDemand, bestSizePrice, type Demand, noDemand } from './best-size.ts';
 import { allTypes, type View } from './catalog.ts';
 import type { NodeGroup } from './in-flight.ts';
 import type { PodClass } from './pod-class.ts';
 import { incompatible, type SetId } from './requirement-space.ts';
 import { untolerated } from './taints.ts';
 import type { Template } from './templates.ts';
+import { selects } from './topology.ts';
 import type { NodeKind, World } from './world.ts';
 
 /** What a class of pods may use, as far as that never changes. */
@@ -14,11 +16,15 @@ export interface Reach {
   /** The machines of the first pool that suits. */
   readonly market: View | undefined;
   readonly kinds: readonly NodeKind[];
+  /** Heaviest first; where that leaves it open, cheapest for the pods of the class. */
   readonly templates: readonly Opening[];
   readonly live: Entry[];
   /** How many groups have been looked at. */
   seen: number;
 }
+
+/** Which of equally heavy pools comes first: the cheapest for a class, or the last by name. */
+export type Pools = 'cheapest' | 'last';
 
 /** A template that a class suits. */
 export interface Opening {
@@ -52,11 +58,15 @@ const templatesFrom = 2;
 export class Reaches {
   readonly #world: World;
   readonly #groups: readonly NodeGroup[];
+  readonly #pools: Pools;
   readonly #reach: (Reach | undefined)[] = [];
+  /** By class: what its pods need. Worked out when first asked for. */
+  #demands: (Demand | undefined)[] | undefined;
 
   /** `groups` grows while the pass goes on. */
-  constructor(world: World, groups: readonly NodeGroup[]) {
+  constructor(world: World, groups: readonly NodeGroup[], pools: Pools = 'cheapest') {
     this.#world = world;
+    this.#pools = pools;
     this.#groups = groups;
   }
 
@@ -64,7 +74,10 @@ export class Reaches {
   of(podClass: PodClass): Reach {
     let reach = this.#reach[podClass.id];
     if (!reach) {
-      const templates = this.#world.templates.flatMap((template) => this.#opening(podClass, template));
+      const templates = this.#cheapFirst(
+        podClass,
+        this.#world.templates.flatMap((template) => this.#opening(podClass, template)),
+      );
       const [first] = templates;
       reach = {
         market: first?.template.catalog.view(first.bases[0]!, first.portMask),
@@ -80,6 +93,39 @@ export class Reaches {
       if (entry) reach.live.push(entry);
     }
     return reach;
+  }
+
+  #cheapFirst(podClass: PodClass, templates: readonly Opening[]): readonly Opening[] {
+    if (this.#pools !== 'cheapest' || templates.length < 2) return templates;
+    if (new Set(templates.map(({ template }) => template.weight)).size === templates.length) return templates;
+    const demand = this.#demandOf(podClass);
+    if (!demand) return templates;
+    const known = templates.map((opening) => {
+      const { template, bases, portMask } = opening;
+      const price = bestSizePrice(template.catalog, template.catalog.view(bases[0]!, portMask), demand);
+      return { opening, cloud: placeOfCloud(opening, templates), price };
+    });
+    return known
+      .sort(
+        (a, b) =>
+          b.opening.template.weight - a.opening.template.weight ||
+          a.cloud - b.cloud ||
+          compareNumbers(a.price, b.price),
+      )
+      .map(({ opening }) => opening);
+  }
+
+  /** What the pods of a class need together. */
+  #demandOf({ origin, hostRules, labels }: PodClass): Demand | undefined {
+    this.#demands ??= demandsOf(this.#world);
+    const demand = this.#demands[origin];
+    if (!demand) return undefined;
+    // So many of them may share a machine.
+    let most = Number.POSITIVE_INFINITY;
+    for (const rule of hostRules)
+      if (selects(rule.group.matchers, this.#world.batch.labels[labels]!)) most = Math.min(most, rule.most + 1);
+    const machines = Math.max(1, Math.ceil(demand.machines / most));
+    return { ...demand, machines };
   }
 
   #suitsKind(podClass: PodClass, kind: NodeKind): boolean {
@@ -126,4 +172,34 @@ export class Reaches {
       .filter(({ view }) => view.front.length > 0);
     return usable.length === 0 ? undefined : { group, mask, bases: usable, worthIt: undefined };
   }
+}
+
+/** By class: the requests of its pods; how many there are stands in for the machines they need. */
+function demandsOf({ batch, classOf, requests, axis }: World): (Demand | undefined)[] {
+  const demands: (Demand | undefined)[] = [];
+  for (let pod = 0; pod < classOf.length; pod++) {
+    const { id } = classOf[pod]!;
+    let demand = demands[id];
+    if (!demand) {
+      demand = { ...noDemand(axis.size), machines: 0 };
+      demands[id] = demand;
+    }
+    addDemand(demand, requests[batch.shapeOf[pod]!]!);
+    demand.machines++;
+  }
+  return demands;
+}
+
+/**
+ * Where the cloud of a pool comes among those of its weight; the same for all of them when every price is known. Where a
+ * price is a guess, clouds keep the order they have without prices.
+ */
+export function placeOfCloud({ template: { weight, cloud } }: Opening, templates: readonly Opening[]): number {
+  const equals = templates.filter(({ template }) => template.weight === weight);
+  if (equals.every(({ template }) => template.isPriced)) return 0;
+  return equals.findIndex(({ template }) => template.cloud === cloud);
+}
+
+function compareNumbers(a: number, b: number): number {
+  return a < b ? -1 : a > b ? 1 : 0;
 }

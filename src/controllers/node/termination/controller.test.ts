@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { getCondition } from '../../../api/conditions.ts';
 import { annotations, labels, terminationFinalizer } from '../../../api/labels.ts';
 import { disruptedTaint } from '../../../api/taints.ts';
-import { kinds, type Node, type VolumeAttachment } from '../../../kube/kinds.ts';
+import { kinds, type Node, type Pod, type VolumeAttachment } from '../../../kube/kinds.ts';
 import { formatTime } from '../../../kube/time.ts';
 import {
   budget,
@@ -68,6 +68,15 @@ const kindOfClaims = {
   namespaced: false,
 };
 
+function podOn(name: string, nodeName: string): Pod {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace: 'default' },
+    spec: { nodeName, containers: [{ name: 'main', image: 'pause' }] },
+  };
+}
+
 describe('a node that is deleted', () => {
   test('is tainted, taken from load balancers, drained, its machine given back, and only then let go', async () => {
     await start();
@@ -97,6 +106,24 @@ describe('a node that is deleted', () => {
       'karpenter_nodes_termination_duration_seconds_sum{nodepool="default"} 10',
     );
     expect(await world.metrics.value('karpenter_nodes_lifetime_duration_seconds')).toBe(1);
+  });
+
+  test('waits for a pod that the watch has not told of', async () => {
+    await start();
+    const door = world.doors.workload;
+    door.fail('WATCH /pods', { status: 500, reason: 'InternalError' }, 1000);
+    door.breakWatches();
+    await world.advance(1000);
+    const pod = podOn('late', 'a');
+    await world.workload.resource(kinds.Pod).create(pod);
+    await deleteNode();
+    await world.advance(minute);
+    expect(world.cloud.instances.size).toBe(1);
+    expect(await nodeA()).toBeDefined();
+    expect(await conditionOf('Drained')).toEqual(['Unknown', 'Draining']);
+    await world.workload.resource(kinds.Pod).delete('late', { namespace: 'default', gracePeriodSeconds: 0 });
+    await world.advance(minute);
+    expect(await nodeA()).toBeUndefined();
   });
 
   test('keeps the taints, labels and finalizers of others', async () => {

@@ -141,7 +141,10 @@ export class NodeTermination {
   async #terminate(termination: Termination): Promise<Wait> {
     try {
       return (
-        this.#drain(termination) ?? this.#awaitDetachment(termination) ?? (await this.#terminateInstance(termination))
+        this.#drain(termination) ??
+        (await this.#confirmDrained(termination)) ??
+        this.#awaitDetachment(termination) ??
+        (await this.#terminateInstance(termination))
       );
     } finally {
       // Also what was reached before a failure.
@@ -175,6 +178,20 @@ export class NodeTermination {
     if (now - since < shortestDrainMs) return drainPollMs;
     claim.set(trueCondition(drained));
     return undefined;
+  }
+
+  /**
+   * Asks the API server itself, once, before the machine goes: a watch may be late, and a pod that it has not told of yet
+   * would die with the machine.
+   */
+  async #confirmDrained({ node, claim, deadlineMs, signal }: Termination): Promise<Wait> {
+    if (claim?.isTrue(instanceTerminating)) return undefined;
+    const fieldSelector = `spec.nodeName=${node.metadata.name}`;
+    const { items } = await this.#context.clusters.workload.client.resource(kinds.Pod).list({ fieldSelector, signal });
+    const { waiting } = nextDrainStep(items, deadlineMs, this.#context.clock.now());
+    if (waiting === 0) return undefined;
+    claim?.set(unknownCondition(drained, 'Draining', 'Draining'));
+    return drainPollMs;
   }
 
   #awaitDetachment({ node, claim, deadlineMs }: Termination): Wait {

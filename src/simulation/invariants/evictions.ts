@@ -4,7 +4,7 @@
 import type { Node, Pod } from '../../kube/kinds.ts';
 import { collections } from '../collections.ts';
 import type { Invariant } from '../contract.ts';
-import { beginsDeletion, claimOfNode, drainDeadline, isOurs, isProtected, minute, nameOf, second } from './reading.ts';
+import { beginsDeletion, claimOfNode, drainDeadline, hasEnded, isOurs, isProtected, minute, nameOf, second } from './reading.ts';
 
 /** Clocks of processes may be off by two minutes while that fault is on. */
 const wrongClockMs = 3 * minute;
@@ -28,6 +28,8 @@ export function podsMovedGently(): Invariant {
       if (!asked && !timeIsOver) {
         report.violated(`pod ${nameOf(pod)} was deleted without asking its budget (${change.request})`);
       }
+      // What has ended, or not begun, needs no time to end.
+      if (hasEnded(pod) || pod.status?.phase === 'Pending') return;
       const given = (change.event.object as Pod).metadata.deletionGracePeriodSeconds ?? 0;
       const left = deadline === undefined ? grace : Math.min(grace, Math.max(0, deadline - facts.now));
       if (change.event.type === 'MODIFIED' && given * second < left - tolerance) {

@@ -2,6 +2,7 @@
 // `npm run nightly -- NAME [ARGUMENT…]`: what takes too long for every change. Each is a table row; it prints what it saw and
 // ends with 1 when something is wrong.
 import { mutants } from './mutants/run.ts';
+import { huntDefects } from './nightly/defects.ts';
 import { clusterApi } from './nightly/cluster-api.ts';
 import { olderKubernetes } from './nightly/older-kubernetes.ts';
 import { race } from './nightly/race.ts';
@@ -14,6 +15,7 @@ interface Run {
 }
 
 const runs: Readonly<Record<string, Run>> = {
+  defects: { what: '[DEFECT…] planted defects, and the seed and invariant that find each', run: huntDefects },
   mutants: {
     what: '[--shard I/N] 200 small mistakes in controllers and providers, and who notices them',
     run: mutants,

@@ -22,6 +22,16 @@ export async function applyCrds(kubeconfig: string): Promise<void> {
 
 /** Starts a controller with upstream's end-to-end settings and waits until it says that it is ready. */
 export async function startController(which: ControllerName, options: ControllerOptions): Promise<RunningProgram> {
+  const { program, health } = await launchController(which, options);
+  await program.until(async () => (await fetch(`http://127.0.0.1:${health}/readyz`)).ok);
+  return program;
+}
+
+/** The same without waiting; `health` is the port of its probes. */
+export async function launchController(
+  which: ControllerName,
+  options: ControllerOptions,
+): Promise<{ program: RunningProgram; health: number }> {
   const [metrics, health] = [await freePort(), await freePort()];
   const env = {
     ...process.env,
@@ -41,6 +51,5 @@ export async function startController(which: ControllerName, options: Controller
     env,
     ...(options.log ? { log: options.log } : {}),
   });
-  await program.until(async () => (await fetch(`http://127.0.0.1:${health}/readyz`)).ok);
-  return program;
+  return { program, health };
 }

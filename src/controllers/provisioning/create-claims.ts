@@ -13,6 +13,7 @@ import { type Clusters, ownerReference } from '../../runtime/clusters.ts';
 import { formatList, type Logger, objectField } from '../../runtime/logging.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import type { NewNodeClaim } from '../../scheduling/problem.ts';
+import { conflict, requirementsOf, requirementsOfLabels } from '../../scheduling/requirements.ts';
 import { readAmounts } from '../../state/amounts.ts';
 import type { ClusterState } from '../../state/cluster-state.ts';
 import type { PoolCatalog } from '../../state/pool-catalog.ts';
@@ -75,6 +76,7 @@ export class ClaimCreator {
   async #createOne(plan: NewNodeClaim, { reason, catalog, log, signal }: CreateOptions): Promise<NodeClaim> {
     const { clusters, state, metrics } = this.#options;
     const pool = this.#usablePool(plan.nodePool);
+    refuseOutdated(plan, pool);
     const cluster = clusters.karpenter;
     const draft = nodeClaimFor({
       pool,
@@ -117,4 +119,17 @@ export class ClaimCreator {
     if (exceeded.length > 0) throw new PoolLimitError(name, exceeded.sort(compareStrings).join(', '));
     return pool;
   }
+}
+
+/**
+ * A plan waits before it is carried out, and users edit NodePools meanwhile. A NodeClaim of both versions would require one
+ * label and carry another, under a hash that says that it is up to date.
+ */
+function refuseOutdated(plan: NewNodeClaim, { metadata, spec }: NodePool): void {
+  const changed = conflict(requirementsOf(plan.requirements), requirementsOfLabels(spec.template.metadata?.labels));
+  if (changed === undefined) return;
+  throw new KarpenterError(
+    'KRP_NODEPOOL_CHANGED',
+    `nodepool ${metadata.name} has changed since the plan was made: label ${changed}`,
+  );
 }

@@ -2,8 +2,9 @@
 // `npm run nightly -- NAME [ARGUMENT…]`: what takes too long for every change. Each is a table row; it prints what it saw and
 // ends with 1 when something is wrong.
 import { mutants } from './mutants/run.ts';
-import { huntDefects } from './nightly/defects.ts';
 import { clusterApi } from './nightly/cluster-api.ts';
+import { huntDefects } from './nightly/defects.ts';
+import { disruption } from './nightly/disruption.ts';
 import { olderKubernetes } from './nightly/older-kubernetes.ts';
 import { race } from './nightly/race.ts';
 import { upstream } from './nightly/upstream.ts';
@@ -23,6 +24,10 @@ const runs: Readonly<Record<string, Run>> = {
   'cluster-api': {
     what: "[SCENARIO] Cluster API's own managers, standing still for a minute at a time",
     run: clusterApi,
+  },
+  disruption: {
+    what: '[COUNT [SEED]] random clusters in virtual time, and whether disruption keeps its promises',
+    run: disruption,
   },
   'older-kubernetes': { what: 'a node bought and given back on Kubernetes 1.33', run: olderKubernetes },
   race: {

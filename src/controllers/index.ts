@@ -9,6 +9,7 @@ import type { Settings } from '../runtime/settings.ts';
 import { ClusterState } from '../state/cluster-state.ts';
 import { stateObserver } from '../state/observer.ts';
 import { disruptionControllers } from './disruption/index.ts';
+import type { Method } from './disruption/method.ts';
 import { metricsControllers } from './metrics/index.ts';
 import { nodeHealthController } from './node/health/controller.ts';
 import { nodeHydrationController } from './node/hydration/controller.ts';
@@ -23,6 +24,8 @@ export interface ControllersOptions extends Omit<ControllerContextOptions, 'stat
   readonly random: Random;
   readonly executor: Executor;
   readonly settings: Settings;
+  /** The ways to find nodes that had better go, unless the usual ones. */
+  readonly disruptionMethods?: readonly Method[];
   /** How long one scheduling pass may take; the provisioner's own unless told. */
   readonly passTimeoutMs?: number;
 }
@@ -43,7 +46,12 @@ export function registerControllers(
     ...nodePoolControllers(context),
     nodeHydrationController(context),
     ...terminationControllers(context),
-    ...disruptionControllers(context, { random, settings, ...(staticNodes ? { staticNodes } : {}) }),
+    ...disruptionControllers(context, {
+      random,
+      settings,
+      ...(staticNodes ? { staticNodes } : {}),
+      ...(given.disruptionMethods ? { methods: given.disruptionMethods } : {}),
+    }),
     ...(staticNodes ? staticControllers(context, staticNodes) : []),
     ...(settings.featureGates.NodeRepair ? [nodeHealthController(context)] : []),
   ];

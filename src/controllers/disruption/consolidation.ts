@@ -125,21 +125,34 @@ function approve(
   { snapshot, catalog }: MethodView,
   balance: Balance,
 ): readonly NewNodeClaim[] | string {
-  const { settings } = snapshot;
   const candidates = going.map(({ candidate }) => candidate);
+  const problem = whyNotWorth(candidates, claims, pods, snapshot, balance);
+  if (problem === cannotBeCheaper && planted('moves-for-nothing')) return claims;
+  if (problem !== undefined || claims.length === 0) return problem ?? claims;
+  const kept = cheaperReplacements(candidates, claims, {
+    catalog,
+    spotToSpot: snapshot.settings.featureGates.SpotToSpotConsolidation,
+  });
+  if (typeof kept === 'string') return kept;
+  // Of types that are left out the cheapest may be one: then it saves less than it seemed.
+  return whyNotWorth(candidates, kept, pods, snapshot, balance) ?? kept;
+}
+
+function whyNotWorth(
+  candidates: readonly Candidate[],
+  claims: readonly NewNodeClaim[],
+  pods: number,
+  { settings }: MethodView['snapshot'],
+  balance: Balance,
+): string | undefined {
   const price = candidates.reduce((sum, candidate) => sum + candidate.price, 0);
   const savings = savingsOfAll(candidates, claims);
-  if (claims.length > 0 && !(savings > 0)) return planted('moves-for-nothing') ? claims : cannotBeCheaper;
+  if (claims.length > 0 && !(savings > 0)) return cannotBeCheaper;
   if (savings < (price * settings.consolidationSavingsThreshold) / 100)
     return `It would save less than ${settings.consolidationSavingsThreshold} % of the price`;
   if (savings < pods * settings.podMovePrice) return `It would save too little for the ${pods} pods it moves`;
   const poor = balance.scores(candidates, savings).find(({ score }) => score < leastScore);
-  if (poor) return `Balanced: it would save too little for what it moves (score ${poor.score.toFixed(2)})`;
-  if (claims.length === 0) return claims;
-  return cheaperReplacements(candidates, claims, {
-    catalog,
-    spotToSpot: settings.featureGates.SpotToSpotConsolidation,
-  });
+  return poor && `Balanced: it would save too little for what it moves (score ${poor.score.toFixed(2)})`;
 }
 
 function savingsOfAll(candidates: readonly Candidate[], claims: readonly NewNodeClaim[]): number {

@@ -23,6 +23,7 @@ import { type Method, type MethodView, type Proposal, savingsOf } from './method
 import { disruptionMetrics } from './metrics.ts';
 import { type Evaluation, Pass } from './plan.ts';
 import { type DisruptionQueue, snakeCase } from './queue.ts';
+import { Recurrences } from './recurrences.ts';
 import { type DisruptionSettings, liveSnapshot } from './snapshot.ts';
 import { Trial } from './trial.ts';
 
@@ -55,6 +56,7 @@ export class Disruption {
   /** When each method was last asked. Monotonic. */
   readonly #lastRuns = new Map<string, number>();
   readonly #trials = new Map<Method, Trial>();
+  readonly #recurrences = new Recurrences();
   /** What the last pass looked at, if it found nothing and nothing is under way. */
   #quiet: readonly unknown[] | undefined;
   readonly #nodes = new NodesBesideHeartbeats();
@@ -86,7 +88,8 @@ export class Disruption {
     const catalog = await this.#readCatalog(signal, stopping, log);
     const seen = this.#whatMatters(catalog);
     for (const method of this.#options.methods) this.#lastRuns.set(method.name, clock.monotonic());
-    if (seen.every((part, i) => part === this.#quiet?.[i])) return { requeueAfterMs: pollMs };
+    if (seen.every((part, i) => part === this.#quiet?.[i]))
+      return { requeueAfterMs: Math.max(0, Math.min(pollMs, queue.pausesEndInMs())) };
     this.#quiet = undefined;
     this.#hasFailed = false;
     this.#tellProtection();
@@ -106,8 +109,9 @@ export class Disruption {
       if (await this.#disrupt(method, pass, signal, log)) return { requeueAfterMs: 0 };
     }
     const isDone = this.#trials.size === 0 && !this.#options.methods.some(({ hasMore }) => hasMore);
-    const changesInMs = Math.min(this.#promisesEndInMs(), queue.pausesEndInMs());
-    if (isDone && !this.#hasFailed && changesInMs === Number.POSITIVE_INFINITY) this.#quiet = seen;
+    const promisesEndInMs = this.#promisesEndInMs();
+    if (isDone && !this.#hasFailed && promisesEndInMs === Number.POSITIVE_INFINITY) this.#quiet = seen;
+    const changesInMs = Math.min(promisesEndInMs, queue.pausesEndInMs());
     const dueInMs = [...this.#trials.values()].map(({ dueAt }) => dueAt - clock.monotonic());
     const atLatestMs = this.#trials.size > 0 ? trialPollMs : pollMs;
     return { requeueAfterMs: Math.max(0, Math.min(atLatestMs, changesInMs, ...dueInMs)) };
@@ -136,7 +140,13 @@ export class Disruption {
     lists.push(this.#nodes.settled(nodes.list()));
     const isTimed = this.#clockwork.runs(this.#pools(), state.sources.pods.list());
     const minute = isTimed ? Math.floor(clock.now() / 60_000) : 0;
-    return [minute, state.consolidationStamp(), ...lists, ...Object.values(catalog.instanceTypes)];
+    return [
+      minute,
+      state.consolidationStamp(),
+      this.#options.queue.paused,
+      ...lists,
+      ...Object.values(catalog.instanceTypes),
+    ];
   }
 
   /** When the first machine that is promised to pods is free again, of which there is no other sign; infinite without any. */
@@ -167,7 +177,27 @@ export class Disruption {
     metrics
       .histogram(disruptionMetrics.evaluationDuration)
       .observe({ reason, consolidation_type: method.consolidationType }, (clock.monotonic() - started) / 1000);
-    return this.#start(method, proposals, pass.snapshot.catalog, signal, log);
+    const fresh = method.gathers ? proposals.filter((proposal) => !this.#isFutile(proposal, log)) : proposals;
+    return this.#start(method, fresh, pass.snapshot.catalog, signal, log);
+  }
+
+  /** Whether the same was done to the same before, and the cluster came back to it: then its machines are left alone. */
+  #isFutile(proposal: Proposal, log: Logger): boolean {
+    const { state, clock, clusters } = this.#context;
+    const waitMs = this.#recurrences.waitMs(proposal, state.nodes(), clock.monotonic());
+    if (waitMs === 0) return false;
+    const { candidates } = proposal;
+    this.#options.queue.pause(
+      candidates.map(({ machine }) => machine.key),
+      waitMs,
+    );
+    log.debug('not repeating a consolidation that led nowhere', {
+      'disrupted-node-count': candidates.length,
+      wait: `${Math.ceil(waitMs / 1000)}s`,
+    });
+    for (const { machine } of candidates)
+      tellUnconsolidatable(clusters, machine, 'It was consolidated like this a short while ago, to no effect');
+    return true;
   }
 
   /** Machines that other methods have chosen and wait for. */

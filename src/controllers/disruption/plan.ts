@@ -61,13 +61,23 @@ export class Pass {
     const budgets = poolBudgets({ machines, pools: this.#pools, reason: method.reason, now });
     const view: MethodView = {
       candidates: concerned,
-      budgets: new BudgetLedger(budgets),
+      budgets: this.#ledger(budgets, among.not ?? none),
       catalog,
       snapshot,
       leaving: among.not ?? none,
       reject: ({ machine }, kind, why) => void rejections.push({ machine, kind, why }),
     };
     return { view, budgets, blocked, rejections };
+  }
+
+  /** What others have chosen is spent, though nobody has begun with it. */
+  #ledger(budgets: readonly PoolBudget[], chosen: ReadonlySet<string>): BudgetLedger {
+    const ledger = new BudgetLedger(budgets);
+    if (chosen.size === 0) return ledger;
+    for (const { pool } of budgets)
+      for (const machine of this.snapshot.machines.nodesOfPool(pool.metadata.name ?? ''))
+        if (chosen.has(machine.key) && !machine.markedForDeletion) ledger.take(pool);
+    return ledger;
   }
 
   #candidates(disruptionClass: DisruptionClass): ReturnType<typeof findCandidates> {

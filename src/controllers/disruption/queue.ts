@@ -67,7 +67,7 @@ export class DisruptionQueue {
   readonly controller: Controller;
   /** Keys of the machines that commands are about, those that are just beginning included. */
   readonly #machines = new Set<string>();
-  /** By key: until when machines are left alone after a command was given up. Monotonic. */
+  /** By key: until when machines are left alone. Monotonic. */
   readonly #pauses = new Map<string, number>();
   /** By the name of the first candidate's NodeClaim. */
   readonly #running = new Map<string, Running>();
@@ -92,20 +92,27 @@ export class DisruptionQueue {
     return this.#machines.has(key);
   }
 
-  /** Whether a command about the machine was given up a moment ago. */
+  /** Leaves machines alone for a while. */
+  pause(keys: readonly string[], ms: number): void {
+    const until = this.#context.clock.monotonic() + ms;
+    for (const key of keys) this.#pauses.set(key, Math.max(until, this.#pauses.get(key) ?? until));
+  }
+
+  /** Whether the machine is left alone for a while. */
   isPaused(key: string): boolean {
     return (this.#pauses.get(key) ?? Number.NEGATIVE_INFINITY) > this.#context.clock.monotonic();
   }
 
+  /** How many machines are left alone for a while. */
+  get paused(): number {
+    const now = this.#context.clock.monotonic();
+    for (const [key, until] of this.#pauses) if (until <= now) this.#pauses.delete(key);
+    return this.#pauses.size;
+  }
+
   /** When the first of them may be tried again; infinite when there are none. */
   pausesEndInMs(): number {
-    const now = this.#context.clock.monotonic();
-    let first = Number.POSITIVE_INFINITY;
-    for (const [key, until] of this.#pauses) {
-      if (until <= now) this.#pauses.delete(key);
-      else first = Math.min(first, until - now);
-    }
-    return first;
+    return Math.min(Number.POSITIVE_INFINITY, ...this.#pauses.values()) - this.#context.clock.monotonic();
   }
 
   /**
@@ -294,11 +301,8 @@ export class DisruptionQueue {
       }),
     );
     state.unmarkForDeletion(keys);
-    const pausedUntil = this.#context.clock.monotonic() + pauseMs;
-    for (const key of keys) {
-      this.#machines.delete(key);
-      this.#pauses.set(key, pausedUntil);
-    }
+    for (const key of keys) this.#machines.delete(key);
+    this.pause(keys, pauseMs);
   }
 }
 

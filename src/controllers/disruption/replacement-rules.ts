@@ -176,11 +176,14 @@ class PricedTypes {
     return undefined;
   }
 
+  /** With the price of the cheapest that is left. */
   claim(): NewNodeClaim {
-    const { requirements } = this.#plan;
+    const { requirements, price } = this.#plan;
     const paid = this.#capacityType;
+    const least = this.types.reduce((min, { type }) => Math.min(min, this.#best(type)), Number.POSITIVE_INFINITY);
     return {
       ...this.#plan,
+      price: Number.isFinite(least) ? Math.max(least, price) : price,
       instanceTypes: this.types.map(({ type }) => type.name),
       requirements: paid === undefined ? requirements : withCapacityType(requirements, paid),
     };
@@ -194,6 +197,19 @@ class PricedTypes {
       undefined,
       paid === undefined ? { types } : { capacityType: paid, types },
     );
+  }
+
+  /** What a type costs in the cheapest of the zones that are left to it, by the ways to pay that are left. */
+  #best(type: InstanceType): number {
+    const { requirements } = this.#worked;
+    let best = Number.POSITIVE_INFINITY;
+    for (const offering of type.offerings) {
+      if (offering.available === false || !(offering.price < best) || !(offering.price > 0)) continue;
+      const own = offeringRequirements(offering);
+      if (this.#capacityType !== undefined && !own.get(labels.capacityType)?.has(this.#capacityType)) continue;
+      if (conflict(own, requirements) === undefined) best = offering.price;
+    }
+    return best;
   }
 
   /** Of the first way to pay that can be had. */

@@ -12,6 +12,7 @@ export interface RunningPods {
 }
 
 type Counts = ReadonlyMap<string, number>;
+type Spread = NonNullable<Pod['spec']['topologySpreadConstraints']>[number];
 
 /** How many different questions one pass may ask about all running pods; further ones do not narrow anything. */
 const maxQuestions = 32;
@@ -36,27 +37,31 @@ export class ZoneRules {
   open(pod: Pod, zones: readonly string[]): readonly string[] {
     const { topologySpreadConstraints = [], affinity } = pod.spec;
     let open = zones;
-    for (const constraint of topologySpreadConstraints) {
-      if (constraint.topologyKey !== labels.zone || constraint.whenUnsatisfiable === 'ScheduleAnyway') continue;
-      const selector = withKeys(constraint.labelSelector, constraint.matchLabelKeys, pod);
-      const counts = this.#count([pod.metadata.namespace ?? ''], selector);
-      if (!counts) continue;
-      const least =
-        zones.length < (constraint.minDomains ?? 1) ? 0 : Math.min(...zones.map((zone) => counts.get(zone) ?? 0));
-      const own = matches(selector, pod) ? 1 : 0;
-      open = open.filter((zone) => (counts.get(zone) ?? 0) + own - least <= constraint.maxSkew);
-    }
+    for (const constraint of topologySpreadConstraints)
+      if (constraint.topologyKey === labels.zone && constraint.whenUnsatisfiable !== 'ScheduleAnyway')
+        open = this.#spread(pod, constraint, zones, open);
     for (const term of affinity?.podAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []) {
       const counts = this.#countOf(term, pod);
       // The first of its kind may go anywhere.
-      if (!counts || (counts.size === 0 && matches(term.labelSelector, pod))) continue;
-      open = open.filter((zone) => counts.has(zone));
+      const isFirst = counts?.size === 0 && matches(term.labelSelector, pod);
+      if (counts && !isFirst) open = open.filter((zone) => counts.has(zone));
     }
     for (const term of affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []) {
       const counts = this.#countOf(term, pod);
       if (counts) open = open.filter((zone) => !counts.has(zone));
     }
     return open;
+  }
+
+  /** Those of the open zones in which one more pod keeps the spread over all zones. */
+  #spread(pod: Pod, constraint: Spread, zones: readonly string[], open: readonly string[]): readonly string[] {
+    const selector = withKeys(constraint.labelSelector, constraint.matchLabelKeys, pod);
+    const counts = this.#count([pod.metadata.namespace ?? ''], selector);
+    if (!counts) return open;
+    const tooFew = zones.length < (constraint.minDomains ?? 1);
+    const least = tooFew ? 0 : Math.min(...zones.map((zone) => counts.get(zone) ?? 0));
+    const own = matches(selector, pod) ? 1 : 0;
+    return open.filter((zone) => (counts.get(zone) ?? 0) + own - least <= constraint.maxSkew);
   }
 
   #countOf(term: Term, pod: Pod): Counts | undefined {

@@ -9,12 +9,15 @@ import {
 } from '../../src/cloud/conformance/index.ts';
 import { ClusterApiHarness } from '../../src/providers/cluster-api/testing/harness.ts';
 import { KwokHarness } from '../../src/providers/kwok/testing/harness.ts';
+import { LinodeHarness } from '../../src/providers/linode/testing/harness.ts';
 import type { Generator } from './generator.ts';
 
 /** Every provider of ours, with the harness its tests use. */
 const providers: Readonly<Record<string, HarnessFactory>> = {
   kwok: () => KwokHarness.start(),
   'cluster-api': () => ClusterApiHarness.start(),
+  'linode (LKE)': () => LinodeHarness.start(),
+  'linode (Instance)': () => LinodeHarness.start({ mode: 'instance' }),
 };
 
 const marks = { passed: 'yes', failed: '**no**', 'not applicable': 'n/a' } as const;

@@ -99,3 +99,21 @@ annotations:
 - {{ toYaml . | nindent 2 | trim }}
 {{- end -}}
 {{- end }}
+
+{{/* Credentials for Linode out of a Secret that somebody else made. Only the token must be in it. */}}
+{{- define "karpenter.linodeCredentials" -}}
+{{- with .Values.credentialsSecretRef -}}
+{{- $name := . -}}
+{{- if kindIs "map" . }}{{ $name = .name }}{{ end -}}
+{{- range list "LINODE_TOKEN" "LINODE_URL" "LINODE_API_VERSION" "LINODE_REGION" "CLUSTER_REGION" }}
+- name: {{ . }}
+  valueFrom:
+    secretKeyRef:
+      name: {{ $name }}
+      key: {{ . }}
+      {{- if ne . "LINODE_TOKEN" }}
+      optional: true
+      {{- end }}
+{{- end }}
+{{- end }}
+{{- end }}

@@ -99,6 +99,18 @@
 {{- include "karpenter.first" (list .Values.settings.clusterName) }}
 {{- end }}
 
+{{- define "karpenter.setting.CLUSTER_ENDPOINT" -}}
+{{- include "karpenter.first" (list .Values.settings.clusterEndpoint) }}
+{{- end }}
+
+{{- define "karpenter.setting.LINODE_CLUSTER_NAME" -}}
+{{- include "karpenter.first" (list .Values.settings.linode.clusterName) }}
+{{- end }}
+
+{{- define "karpenter.setting.LINODE_CLUSTER_ENDPOINT" -}}
+{{- include "karpenter.first" (list .Values.settings.linode.clusterEndpoint) }}
+{{- end }}
+
 {{- define "karpenter.setting.INSTANCE_TYPES_FILE_PATH" -}}
 {{- include "karpenter.first" (list .Values.settings.instanceTypesFilePath) }}
 {{- end }}
@@ -129,6 +141,68 @@
 
 {{- define "karpenter.setting.CLUSTER_API_NAMESPACE" -}}
 {{- include "karpenter.first" (list .Values.settings.clusterApi.namespace) }}
+{{- end }}
+
+{{- define "karpenter.setting.LINODE_TOKEN" -}}
+{{- if not .Values.credentialsSecretRef }}
+{{- include "karpenter.first" (list .Values.apiToken) }}
+{{- end }}
+{{- end }}
+
+{{- define "karpenter.setting.LINODE_URL" -}}
+{{- if not .Values.credentialsSecretRef }}
+{{- include "karpenter.first" (list .Values.apiURL) }}
+{{- end }}
+{{- end }}
+
+{{- define "karpenter.setting.LINODE_API_VERSION" -}}
+{{- if not .Values.credentialsSecretRef }}
+{{- include "karpenter.first" (list .Values.apiVersion) }}
+{{- end }}
+{{- end }}
+
+{{- define "karpenter.setting.LINODE_CA" -}}
+{{- include "karpenter.first" (list .Values.settings.linode.ca) }}
+{{- end }}
+
+{{- define "karpenter.setting.LINODE_CLIENT_TIMEOUT" -}}
+{{- include "karpenter.first" (list .Values.settings.linode.clientTimeout) }}
+{{- end }}
+
+{{- define "karpenter.setting.LINODE_REGION" -}}
+{{- if not .Values.credentialsSecretRef }}
+{{- include "karpenter.first" (list .Values.region) }}
+{{- end }}
+{{- end }}
+
+{{- define "karpenter.setting.CLUSTER_REGION" -}}
+{{- if not .Values.credentialsSecretRef }}
+{{- include "karpenter.first" (list .Values.settings.clusterRegion) }}
+{{- end }}
+{{- end }}
+
+{{- define "karpenter.setting.KARPENTER_MODE" -}}
+{{- include "karpenter.first" (list .Values.settings.mode) }}
+{{- end }}
+
+{{- define "karpenter.setting.LKE_CREATE_DEADLINE" -}}
+{{- include "karpenter.first" (list .Values.settings.lkeCreateDeadline) }}
+{{- end }}
+
+{{- define "karpenter.setting.LKE_TAG_VERIFICATION_TIMEOUT" -}}
+{{- include "karpenter.first" (list .Values.settings.lkeTagVerificationTimeout) }}
+{{- end }}
+
+{{- define "karpenter.setting.LKE_RETRY_DELAY" -}}
+{{- include "karpenter.first" (list .Values.settings.lkeRetryDelay) }}
+{{- end }}
+
+{{- define "karpenter.setting.VM_MEMORY_OVERHEAD_PERCENT" -}}
+{{- include "karpenter.first" (list .Values.settings.vmMemoryOverheadPercent) }}
+{{- end }}
+
+{{- define "karpenter.setting.DISABLE_DRY_RUN" -}}
+{{- include "karpenter.first" (list .Values.settings.disableDryRun) }}
 {{- end }}
 
 {{/* A variable per setting that has a value; an empty one is left to the program. */}}
@@ -225,6 +299,18 @@
 - name: CLUSTER_NAME
   value: {{ . | quote }}
 {{- end }}
+{{- with include "karpenter.setting.CLUSTER_ENDPOINT" . }}
+- name: CLUSTER_ENDPOINT
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.LINODE_CLUSTER_NAME" . }}
+- name: LINODE_CLUSTER_NAME
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.LINODE_CLUSTER_ENDPOINT" . }}
+- name: LINODE_CLUSTER_ENDPOINT
+  value: {{ . | quote }}
+{{- end }}
 {{- with include "karpenter.setting.INSTANCE_TYPES_FILE_PATH" . }}
 - name: INSTANCE_TYPES_FILE_PATH
   value: {{ . | quote }}
@@ -260,11 +346,69 @@
 - name: CLUSTER_API_NAMESPACE
   value: {{ . | quote }}
 {{- end }}
+{{- with include "karpenter.setting.LINODE_TOKEN" . }}
+- name: LINODE_TOKEN
+  valueFrom:
+    secretKeyRef:
+      name: {{ include "karpenter.fullname" $ }}-settings
+      key: LINODE_TOKEN
+{{- end }}
+{{- with include "karpenter.setting.LINODE_URL" . }}
+- name: LINODE_URL
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.LINODE_API_VERSION" . }}
+- name: LINODE_API_VERSION
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.LINODE_CA" . }}
+- name: LINODE_CA
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.LINODE_CLIENT_TIMEOUT" . }}
+- name: LINODE_CLIENT_TIMEOUT
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.LINODE_REGION" . }}
+- name: LINODE_REGION
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.CLUSTER_REGION" . }}
+- name: CLUSTER_REGION
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.KARPENTER_MODE" . }}
+- name: KARPENTER_MODE
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.LKE_CREATE_DEADLINE" . }}
+- name: LKE_CREATE_DEADLINE
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.LKE_TAG_VERIFICATION_TIMEOUT" . }}
+- name: LKE_TAG_VERIFICATION_TIMEOUT
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.LKE_RETRY_DELAY" . }}
+- name: LKE_RETRY_DELAY
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.VM_MEMORY_OVERHEAD_PERCENT" . }}
+- name: VM_MEMORY_OVERHEAD_PERCENT
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.DISABLE_DRY_RUN" . }}
+- name: DISABLE_DRY_RUN
+  value: {{ . | quote }}
+{{- end }}
 {{- end }}
 
 {{/* The credentials among them, for the Secret that holds them. */}}
 {{- define "karpenter.credentials" -}}
 {{- with include "karpenter.setting.CLUSTER_API_TOKEN" . }}
 CLUSTER_API_TOKEN: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.LINODE_TOKEN" . }}
+LINODE_TOKEN: {{ . | quote }}
 {{- end }}
 {{- end }}

@@ -65,13 +65,14 @@ export function renderValuesSchema(values: readonly ChartValue[]): string {
 
 /** templates/_settings.tpl: the text of each setting, and the environment of the container. */
 export function renderSettingsTemplate(settings: readonly ChartSetting[]): string {
-  const texts = settings.map(({ setting, names }) => {
+  const texts = settings.map(({ setting, names, unless }) => {
     // The other charts' names first: whoever gives one means it.
     const values = [...names.slice(1), names[0]].map((name) => `.Values.${name}`);
     const body = isGates(setting)
       ? gatesText(setting, names[0])
       : `{{- include "karpenter.first" (list ${values.join(' ')}) }}`;
-    return `{{- define "karpenter.setting.${setting.env}" -}}\n${body}\n{{- end }}\n`;
+    const told = unless === undefined ? body : `{{- if not .Values.${unless} }}\n${body}\n{{- end }}`;
+    return `{{- define "karpenter.setting.${setting.env}" -}}\n${told}\n{{- end }}\n`;
   });
   const given = ({ setting: { env } }: ChartSetting, body: string): string =>
     `{{- with include "karpenter.setting.${env}" . }}\n${body}\n{{- end }}`;

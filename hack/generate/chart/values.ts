@@ -145,6 +145,12 @@ const deploymentValues: readonly ChartValue[] = [
   value('controller.extraVolumeMounts', [], objects, 'Where volumes are mounted.'),
   value('controller.sidecarContainer', [], objects, 'Containers beside it.'),
   value('controller.sidecarVolumeMounts', [], objects, 'Where volumes are mounted in those.'),
+  value(
+    'credentialsSecretRef',
+    '',
+    { type: ['string', 'object'], properties: { name: string }, additionalProperties: false },
+    'A Secret of your own with LINODE_TOKEN, and if you like LINODE_URL, LINODE_API_VERSION, LINODE_REGION or CLUSTER_REGION: its name, or `name: …`. Then apiToken, apiURL, apiVersion and region do not count.',
+  ),
 ];
 
 /** The Cluster API provider's chart has other names for these; both count, and its own win. */
@@ -164,11 +170,30 @@ const otherNames: readonly ChartValue[] = [
 export interface ChartSetting {
   readonly setting: Setting;
   readonly names: readonly [string, ...string[]];
+  /** A value that, when it is given, gives this setting as well. */
+  readonly unless?: string;
 }
+
+/** What a Secret of the user's own may hold of the Linode settings, under the names of their variables. */
+export const linodeSecretKeys: readonly string[] = [
+  'LINODE_TOKEN',
+  'LINODE_URL',
+  'LINODE_API_VERSION',
+  'LINODE_REGION',
+  'CLUSTER_REGION',
+];
 
 /** The settings that the chart's values give, in the order of the table. */
 export const chartSettings: readonly ChartSetting[] = Object.values<Setting>(programSettings).flatMap((setting) =>
-  setting.chart ? [{ setting, names: setting.chart }] : [],
+  setting.chart
+    ? [
+        {
+          setting,
+          names: setting.chart,
+          ...(linodeSecretKeys.includes(setting.env) ? { unless: 'credentialsSecretRef' } : {}),
+        },
+      ]
+    : [],
 );
 
 /** `NodeRepair` is `nodeRepair` in the chart. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Problem files as commands take them (docs/reference/problem-file.md): how one is read, and what is said of a bad one.
 import { readFileSync } from 'node:fs';
-import { parseAllDocuments } from 'yaml';
 import { KarpenterError, messageOf } from '../base/errors.ts';
+import { parseYamlDocuments } from '../kube/yaml.ts';
 import type { Problem } from '../scheduling/problem.ts';
 
 /** The file cannot be read as a problem. Ends the program with exit code 2. */
@@ -31,6 +31,11 @@ export function readProblem(file: string): Problem {
   } catch (error) {
     throw new ProblemFileError(file, messageOf(error));
   }
+  return parseProblem(file, text);
+}
+
+/** The problem in a text; `file` is how it is called in messages. Throws ProblemFileError. */
+export function parseProblem(file: string, text: string): Problem {
   return checkProblem(file, parse(file, text));
 }
 
@@ -42,13 +47,15 @@ function parse(file: string, text: string): unknown {
       throw new ProblemFileError(file, `not valid JSON: ${messageOf(error)}`);
     }
   }
-  const documents = parseAllDocuments(text);
-  const [document, second] = 'empty' in documents ? [] : documents;
-  if (!document) throw new ProblemFileError(file, 'the file is empty');
-  if (second) throw new ProblemFileError(file, 'holds several YAML documents; a problem is one');
-  const [wrong] = document.errors;
-  if (wrong) throw new ProblemFileError(file, `not valid YAML: ${wrong.message}`);
-  return document.toJS();
+  let documents: unknown[];
+  try {
+    documents = parseYamlDocuments(text);
+  } catch (error) {
+    throw new ProblemFileError(file, `not valid YAML: ${messageOf(error)}`);
+  }
+  if (documents.length === 0) throw new ProblemFileError(file, 'the file is empty');
+  if (documents.length > 1) throw new ProblemFileError(file, 'holds several YAML documents; a problem is one');
+  return documents[0];
 }
 
 const lists = [
@@ -74,10 +81,42 @@ function checkProblem(file: string, value: unknown): Problem {
     if (!Array.isArray(problem[name])) fail(`${name} must be a list (see docs/reference/problem-file.md)`);
   for (const name of lists)
     if (problem[name] !== undefined && !Array.isArray(problem[name])) fail(`${name} must be a list`);
+  for (const name of ['nodePools', 'pods', ...lists])
+    for (const [i, object] of ((problem[name] ?? []) as unknown[]).entries()) {
+      const wrong = outlineProblem(object);
+      if (wrong) fail(`${name}[${i}]${wrong}`);
+    }
   const types = problem['instanceTypes'];
   if (typeof types !== 'object' || types === null || Array.isArray(types))
     fail('instanceTypes must map NodePool names to lists of instance types');
-  for (const [pool, of] of Object.entries(types as object))
+  for (const [pool, of] of Object.entries(types as object)) {
     if (!Array.isArray(of)) fail(`instanceTypes.${pool} must be a list`);
+    for (const [i, type] of (of as unknown[]).entries())
+      if (!isRecord(type)) fail(`instanceTypes.${pool}[${i}] must be an object`);
+  }
   return value as Problem;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+const texts = ['name', 'namespace', 'uid', 'creationTimestamp', 'deletionTimestamp', 'resourceVersion'] as const;
+
+/** What every object of a cluster has; what is wrong with it, as it goes on after the object's place. */
+function outlineProblem(object: unknown): string | undefined {
+  if (!isRecord(object)) return ' must be an object';
+  const { metadata, spec, status } = object;
+  if (!isRecord(metadata)) return '.metadata must be an object';
+  for (const field of texts)
+    if (metadata[field] !== undefined && typeof metadata[field] !== 'string')
+      return `.metadata.${field} must be a text`;
+  for (const field of ['labels', 'annotations']) {
+    const map = metadata[field] ?? {};
+    if (!isRecord(map) || Object.values(map).some((each) => typeof each !== 'string'))
+      return `.metadata.${field} must map texts to texts`;
+  }
+  if (spec !== undefined && !isRecord(spec)) return '.spec must be an object';
+  if (status !== undefined && !isRecord(status)) return '.status must be an object';
+  return undefined;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bodies as they come over the wire: JSON, or YAML where the API server takes it.
-import { parse as parseYaml } from 'yaml';
 import { messageOf } from '../base/errors.ts';
+import { parseYaml } from '../kube/yaml.ts';
 import { readJsonText } from './json-text.ts';
 import { decodeProtobuf } from './shapes/protobuf.ts';
 import { badRequest, unsupportedMediaType } from './status.ts';
@@ -76,8 +76,7 @@ function readYaml(text: string): ParsedBody {
   try {
     // Half of a pair is no character; Go's reader takes no pairs either.
     if (/\\u[dD][89a-fA-F]/.test(text)) throw new Error('found invalid Unicode character escape code');
-    // Aliases can make a small text a huge value.
-    return { body: parseYaml(text, { maxAliasCount: 100, logLevel: 'error' }) as unknown };
+    return { body: parseYaml(text) };
   } catch (error) {
     return { bodyProblem: `yaml: ${messageOf(error)}` };
   }

@@ -66,7 +66,7 @@ export function retryAfterOf(response: TransportResponse): number | undefined {
 }
 
 function statusOf({ status, body }: TransportResponse): Status {
-  if (isStatus(body)) return body;
+  if (isStatus(body)) return wellTyped(body);
   // A proxy in between, or a server too young to speak: keep its words, at a bearable length.
   const text = typeof body === 'string' ? body.trim() : body === undefined ? '' : JSON.stringify(body);
   const reason = reasonOfCode[status] ?? 'Unknown';
@@ -78,6 +78,18 @@ function statusOf({ status, body }: TransportResponse): Status {
     message: `the server answered ${status}${text ? `: ${text.slice(0, 500)}` : ''}`,
     reason,
     code: status,
+  };
+}
+
+/** A Status whose fields are what they should be: who is asked through may have been asked by somebody else. */
+function wellTyped(body: Status): Status {
+  const { message, reason, code, details, ...rest } = body as { [field in keyof Status]: unknown };
+  return {
+    ...(rest as Status),
+    ...(typeof message === 'string' ? { message } : {}),
+    ...(typeof reason === 'string' ? { reason } : {}),
+    ...(typeof code === 'number' ? { code } : {}),
+    ...(typeof details === 'object' && details !== null ? { details: details as NonNullable<Status['details']> } : {}),
   };
 }
 

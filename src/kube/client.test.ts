@@ -34,7 +34,7 @@ function setup(answer: ConstructorParameters<typeof FakeTransport>[0] = () => ({
 
 describe('ResourceClient', () => {
   test('addresses core and other groups, namespaced or not', async () => {
-    const { client, pods, last } = setup();
+    const { client, pods, last } = setup(() => ({ status: 200, body: { ...pod(), items: [] } }));
     await pods.get('web', { namespace: 'shop' });
     expect(last()).toMatchObject({ method: 'GET', path: '/api/v1/namespaces/shop/pods/web' });
     await client.resource(kinds.Deployment).list();
@@ -44,6 +44,15 @@ describe('ResourceClient', () => {
     // A namespace given for a cluster-scoped kind means nothing.
     await client.resource(kinds.Node).get('n1', { namespace: 'shop' });
     expect(last().path).toBe('/api/v1/nodes/n1');
+  });
+
+  test('takes what is no list for no answer, not for an empty collection', async () => {
+    for (const body of [{}, 'ok', undefined, [], { items: {} }, { items: [null] }, { items: [], metadata: 1 }]) {
+      const { pods } = setup(() => ({ status: 200, body }));
+      await expect(pods.listAll()).rejects.toMatchObject({ code: 'KRP_MALFORMED_ANSWER' });
+    }
+    const { pods } = setup(() => ({ status: 200, body: 'ok' }));
+    await expect(pods.get('web', { namespace: 'shop' })).rejects.toMatchObject({ code: 'KRP_MALFORMED_ANSWER' });
   });
 
   test('never addresses a collection by accident', async () => {

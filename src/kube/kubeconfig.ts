@@ -2,12 +2,12 @@
 // From a kubeconfig, or the service account of a pod, to a connection: what kubectl understands, with errors that name
 // the file, the context and what to do.
 import { dirname, isAbsolute, join } from 'node:path';
-import { parse } from 'yaml';
 import type { Clock } from '../base/clock.ts';
 import { KarpenterError, messageOf } from '../base/errors.ts';
 import { type CredentialIo, ExecCredentials, type ExecPlugin, FileCredentials } from './credentials.ts';
 import type { ClientCertificate, Credential, Credentials, HttpTransportOptions } from './http-transport.ts';
 import { proxyFromEnvironment } from './proxy-env.ts';
+import { parseYaml } from './yaml.ts';
 
 /** How to reach a cluster, and where it was written down. */
 export interface ClusterConnection extends HttpTransportOptions {
@@ -147,7 +147,7 @@ function parseFile(file: string, io: CredentialIo, mustExist: boolean): Fields |
   }
   let config: unknown;
   try {
-    config = parse(content);
+    config = parseYaml(content);
   } catch (error) {
     throw new KubeconfigError(`kubeconfig ${file} is not YAML: ${messageOf(error)}`, error);
   }

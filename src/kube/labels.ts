@@ -145,6 +145,7 @@ export const nothing: Selector = Object.freeze({
 /** Compiles the selector of the API. Missing matches nothing, empty matches everything. Throws SelectorError. */
 export function compileLabelSelector(selector: LabelSelector | null | undefined): Selector {
   if (selector === null || selector === undefined) return nothing;
+  refuseOtherTypes(selector);
   const requirements: Requirement[] = [];
   for (const [key, value] of Object.entries(selector.matchLabels ?? {}).toSorted(([a], [b]) => compareStrings(a, b))) {
     requirements.push(requirement(key, '=', [value]));
@@ -155,6 +156,20 @@ export function compileLabelSelector(selector: LabelSelector | null | undefined)
     requirements.push(requirement(key, symbol, values ?? []));
   }
   return requirements.length === 0 ? everything : new AllOf(requirements);
+}
+
+/** A selector of a custom object, or of a problem file, was checked by nobody before. */
+function refuseOtherTypes({ matchLabels, matchExpressions }: LabelSelector): void {
+  const texts = (values: unknown): boolean =>
+    Array.isArray(values) && values.every((value) => typeof value === 'string');
+  if (matchLabels !== undefined && !texts(Object.values(matchLabels ?? {})))
+    throw new SelectorError('matchLabels must map texts to texts');
+  if (matchExpressions === undefined || matchExpressions === null) return;
+  if (!Array.isArray(matchExpressions)) throw new SelectorError('matchExpressions must be a list');
+  for (const expression of matchExpressions as ({ key?: unknown; values?: unknown } | null)[]) {
+    if (typeof expression?.key !== 'string') throw new SelectorError('matchExpressions must have a key each');
+    if (!texts(expression.values ?? [])) throw new SelectorError('the values of matchExpressions must be texts');
+  }
 }
 
 /** Compiles the text form (`a=b,c in (d,e),!f,g>1`). Empty matches everything. Throws SelectorError with the API server's message. */

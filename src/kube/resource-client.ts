@@ -7,6 +7,7 @@ import type { Scale } from './kinds.ts';
 import { apiVersionOf, type KubeList, type KubeObject, type ResourceType } from './object.ts';
 import { collectionPath, objectPath } from './paths.ts';
 import type { PatchType, TransportRequest } from './transport.ts';
+import { TransportError } from './transport-error.ts';
 
 interface Call {
   readonly signal?: AbortSignal | undefined;
@@ -109,10 +110,12 @@ export class ResourceClient<T extends KubeObject> {
   }
 
   async get(name: string, options: GetOptions = {}): Promise<T> {
-    return this.#send<T>('get', 'GET', this.#path(name, options), {
+    const found = await this.#send<T>('get', 'GET', this.#path(name, options), {
       ...options,
       query: { resourceVersion: options.resourceVersion },
     });
+    if (!isRecord(found)) throw malformed(`the answer for ${this.type.kind} ${name} is no object`);
+    return found;
   }
 
   /** One page: everything, unless `limit` is given. */
@@ -127,9 +130,9 @@ export class ResourceClient<T extends KubeObject> {
         resourceVersionMatch: options.resourceVersionMatch,
       },
     });
-    const { items } = list;
     // The server leaves the type out of the items of built-in kinds, and sends null for none.
-    return { ...list, items: items ? items.map((item) => this.#typed(item)) : [] };
+    const { items, metadata = {} } = aList(list, this.type.plural);
+    return { ...list, metadata, items: items ? items.map((item) => this.#typed(item)) : [] };
   }
 
   /**
@@ -433,4 +436,21 @@ function deletion({ gracePeriodSeconds, propagationPolicy, preconditions, dryRun
     ...(preconditions === undefined ? {} : { preconditions }),
     ...(dryRun ? { dryRun: ['All'] } : {}),
   };
+}
+
+function isRecord(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function malformed(message: string): TransportError {
+  return new TransportError('malformed', message);
+}
+
+/** A list as it came, when it is one: a gateway in between may answer anything with 200. */
+function aList<L extends KubeList<KubeObject>>(list: L, plural: string): Omit<L, 'metadata'> & Partial<L> {
+  const { items, metadata } = (isRecord(list) ? list : {}) as { items?: unknown; metadata?: unknown };
+  const isOne = items === null || (Array.isArray(items) && items.every((item) => isRecord(item)));
+  if (!isOne || (metadata !== undefined && !isRecord(metadata)))
+    throw malformed(`the answer to a list of ${plural} is no list`);
+  return list;
 }

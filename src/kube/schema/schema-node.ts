@@ -47,7 +47,7 @@ export class SchemaNode {
     const all = (list: readonly JsonSchema[] | undefined, name: string): SchemaNode[] =>
       (list ?? []).map((inner, i) => child(inner, `${name}[${i}]`));
     this.schema = schema;
-    this.types = schema['x-kubernetes-int-or-string'] ? ['integer', 'string'] : schema.type ? [schema.type] : [];
+    this.types = schema['x-kubernetes-int-or-string'] ? ['integer', 'string'] : schema.type ? [text(schema.type)] : [];
     this.nullable = schema.nullable ?? false;
     this.properties = new Map(
       Object.entries(schema.properties ?? {})
@@ -86,6 +86,11 @@ function below(path: string, name: string): string {
 }
 
 /** The API server drops formats it does not know, and those that do not fit the type. */
+/** A schema that nobody checked may hold anything. */
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
 function knownFormat({ format }: JsonSchema, types: readonly string[]): string | undefined {
   if (!format) return undefined;
   const type = types.length === 1 ? types[0] : '';
@@ -112,7 +117,8 @@ function tryPattern(pattern: string, problems: FieldError[], path: string): RE2J
 function compileRules(schema: JsonSchema, problems: FieldError[], path: string): CompiledRule[] {
   const own = schema['x-kubernetes-validations'] ?? [];
   const inherited = (schema.allOf ?? []).flatMap((inner) => inner['x-kubernetes-validations'] ?? []);
-  return [...own, ...inherited].map((rule, i): CompiledRule => {
+  return [...own, ...inherited].map((told, i): CompiledRule => {
+    const rule = { ...told, rule: text(told?.rule ?? '') };
     const at = below(path, `x-kubernetes-validations[${i}]`);
     const program = tryCompile(rule.rule, problems, `${at}.rule`);
     const message = rule.messageExpression

@@ -19,11 +19,17 @@ const floors: Readonly<Record<string, number>> = {
   'scheduling/diverse-5000-cold': 50,
   'scheduling/preferences-ignore-4000-cold': 7,
 };
-/** What must hold on any machine, and a third of what is promised where a machine may be slow. */
+/**
+ * What must hold on any machine. Of numbers in wall time a third of what is promised: CI shares its two cores, and a
+ * neighbour takes that much. What the same work costs in CPU time a neighbour hardly changes, so half of the promise
+ * (a thousand creates a second, 500 updates a second for 20 watchers on one core) is asked of that, client included.
+ */
 const bounds: Readonly<Record<string, (value: number) => boolean>> = {
   'embedded/memory-per-pod': (bytes) => bytes < 8192,
   'embedded/https-creates': (perSecond) => perSecond >= 333,
+  'embedded/https-creates-per-core': (perCpuSecond) => perCpuSecond >= 500,
   'embedded/https-watch-lag': (ms) => ms < 3000,
+  'embedded/https-watch-load': (percent) => percent < 200,
   'controller/idle-cpu-500': (percent) => percent < 15,
   'controller/rss-500': (megabytes) => megabytes < 450,
   'controller/pod-event-500': (micros) => micros < 400,

@@ -14,7 +14,7 @@ interface Task {
   readonly hours: number;
 }
 
-type Result = { readonly report: Omit<RunReport, 'trace'>; readonly cpuSeconds: number } | { readonly error: string };
+type Result = { readonly report: RunReport; readonly cpuSeconds: number } | { readonly error: string };
 
 export interface SoakOptions {
   /** No world is begun after this. */
@@ -97,9 +97,9 @@ async function work(): Promise<void> {
   process.on('message', (task: Task) => {
     const before = process.cpuUsage();
     runWorld(task)
-      .then(({ trace: _, ...report }): Result => {
+      .then((whole): Result => {
         const { user, system } = process.cpuUsage(before);
-        return { report, cpuSeconds: (user + system) / 1e6 };
+        return { report: { ...whole, trace: [] }, cpuSeconds: (user + system) / 1e6 };
       })
       .catch((error: unknown): Result => ({ error: String(error instanceof Error ? error.stack : error) }))
       .then((result) => process.send?.(result))

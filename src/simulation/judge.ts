@@ -32,9 +32,9 @@ export class Judge {
       };
       return { invariant, report };
     });
-    this.#onChange = seats.filter(({ invariant }) => invariant.onChange);
-    this.#onMinute = seats.filter(({ invariant }) => invariant.onMinute);
-    this.#onQuiet = seats.filter(({ invariant }) => invariant.onQuiet);
+    this.#onChange = seats.filter(({ invariant }) => 'onChange' in invariant);
+    this.#onMinute = seats.filter(({ invariant }) => 'onMinute' in invariant);
+    this.#onQuiet = seats.filter(({ invariant }) => 'onQuiet' in invariant);
   }
 
   changed(change: Change): void {

@@ -72,7 +72,7 @@ export function kwokCloud(parts: KwokCloudParts): SimulatedCloud {
       const prices = fitting.flatMap(({ offerings }) => offerings.map(({ price }) => price));
       return prices.length === 0 ? undefined : Math.min(...prices);
     },
-    close: () => void stopListening(),
+    close: stopListening,
   };
 }
 

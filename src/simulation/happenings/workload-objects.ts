@@ -54,9 +54,9 @@ function podSpec(random: Random, app: string): PodSpec {
           podAntiAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, podAffinityTerm: term }] },
         };
   }
-  if (chance(random, 0.1))
-    spec.nodeSelector = { [labels.zone]: oneOf(random, ['test-zone-a', 'test-zone-b', 'test-zone-c']) };
-  else if (chance(random, 0.1)) spec.nodeSelector = { [labels.capacityType]: oneOf(random, ['on-demand', 'spot']) };
+  const drawn = random.next();
+  if (drawn < 0.1) spec.nodeSelector = { [labels.zone]: oneOf(random, ['test-zone-a', 'test-zone-b', 'test-zone-c']) };
+  else if (drawn < 0.2) spec.nodeSelector = { [labels.capacityType]: oneOf(random, ['on-demand', 'spot']) };
   return spec;
 }
 

@@ -2,6 +2,7 @@
 // Nodes that are taken away: for a reason there is, within the budgets of their pool, and never under protected pods.
 import type { NodeClaim } from '../../api/node-claim.ts';
 import type { NodePool } from '../../api/node-pool.ts';
+import type { Pod } from '../../kube/kinds.ts';
 import { parseDuration, parseTime } from '../../kube/time.ts';
 import { collections } from '../collections.ts';
 import type { Facts, Invariant } from '../contract.ts';
@@ -165,13 +166,9 @@ function protectedStay(): Invariant {
       const late = facts.calmSince === undefined || facts.now - facts.calmSince < unseenMs;
       // While watches may be late, or the command has begun, a protection that came meanwhile could not be seen.
       if (late) return;
-      const marked = claim.status?.conditions?.find(({ type }) => type === 'DisruptionReason')?.lastTransitionTime;
-      const began = marked === undefined ? facts.now : parseTime(marked);
       const driftsAnyway = reason === 'Drifted' && claim.spec.terminationGracePeriod !== undefined;
       for (const pod of podsOn(facts, node)) {
-        if (isGoing(pod) || hasEnded(pod)) continue;
-        const { startTime } = pod.status ?? {};
-        if (startTime === undefined || parseTime(startTime) >= began - unseenMs) continue;
+        if (!wasSeen(pod, claim, facts.now)) continue;
         if (isProtected(pod, facts.now) && isProtectedSince(pod) && !driftsAnyway) {
           report.violated(`NodeClaim ${nameOf(claim)} goes (${reason}) under the protected pod ${nameOf(pod)}`);
         }
@@ -181,6 +178,14 @@ function protectedStay(): Invariant {
       }
     },
   };
+}
+
+/** Whether a pod that has to move ran long enough before the command began. */
+function wasSeen(pod: Pod, { status }: NodeClaim, now: number): boolean {
+  const marked = status?.conditions?.find(({ type }) => type === 'DisruptionReason')?.lastTransitionTime;
+  const { startTime } = pod.status ?? {};
+  if (isGoing(pod) || hasEnded(pod) || !startTime) return false;
+  return parseTime(startTime) < (marked === undefined ? now : parseTime(marked)) - unseenMs;
 }
 
 /** Protections that a template brought have been there from the start; those put on by hand may have come a moment ago. */

@@ -3,8 +3,18 @@
 // nobody's time to end is cut short before the node's own time is over.
 import type { Node, Pod } from '../../kube/kinds.ts';
 import { collections } from '../collections.ts';
-import type { Invariant } from '../contract.ts';
-import { beginsDeletion, claimOfNode, drainDeadline, hasEnded, isOurs, isProtected, minute, nameOf, second } from './reading.ts';
+import type { Change, Invariant } from '../contract.ts';
+import {
+  beginsDeletion,
+  claimOfNode,
+  drainDeadline,
+  hasEnded,
+  isOurs,
+  isProtected,
+  minute,
+  nameOf,
+  second,
+} from './reading.ts';
 
 /** Clocks of processes may be off by two minutes while that fault is on. */
 const wrongClockMs = 3 * minute;
@@ -28,13 +38,17 @@ export function podsMovedGently(): Invariant {
       if (!asked && !timeIsOver) {
         report.violated(`pod ${nameOf(pod)} was deleted without asking its budget (${change.request})`);
       }
-      // What has ended, or not begun, needs no time to end.
-      if (hasEnded(pod) || pod.status?.phase === 'Pending') return;
-      const given = (change.event.object as Pod).metadata.deletionGracePeriodSeconds ?? 0;
       const left = deadline === undefined ? grace : Math.min(grace, Math.max(0, deadline - facts.now));
-      if (change.event.type === 'MODIFIED' && given * second < left - tolerance) {
-        report.violated(`pod ${nameOf(pod)} got ${given} s to end, not ${left / second}`);
+      const given = givenToEnd(change, pod);
+      if (given !== undefined && given < left - tolerance) {
+        report.violated(`pod ${nameOf(pod)} got ${given / second} s to end, not ${left / second}`);
       }
     },
   };
+}
+
+/** How long the pod was given, in ms; undefined for one that has ended or not begun, and needs no time. */
+function givenToEnd({ event }: Change, pod: Pod): number | undefined {
+  if (event.type !== 'MODIFIED' || hasEnded(pod) || pod.status?.phase === 'Pending') return undefined;
+  return (event.object.metadata.deletionGracePeriodSeconds ?? 0) * second;
 }

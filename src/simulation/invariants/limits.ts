@@ -25,24 +25,31 @@ export function limitsKept(): Invariant {
       if (event.type === 'ADDED') limitAtBirth.set(uid, limitOf(facts, pool));
       else if (event.type === 'DELETED') limitAtBirth.delete(uid);
       if (event.type !== 'MODIFIED' || !isOurs(change)) return;
-      const launched = claim.status?.capacity?.['cpu'] !== undefined;
-      const before = (event.previous as NodeClaim).status?.capacity?.['cpu'] !== undefined;
-      if (!launched || before) return;
+      if (!isLaunched(claim) || isLaunched(event.previous as NodeClaim)) return;
       const limit = limitAtBirth.get(uid) ?? Number.POSITIVE_INFINITY;
       if (limit === Number.POSITIVE_INFINITY) return;
       report.checked();
-      let sum = 0;
-      for (const other of facts.list<NodeClaim>(collections.claims)) {
-        if (other.metadata.labels?.[poolLabel] !== pool || isGoing(other) || disruptionReason(other) !== undefined)
-          continue;
-        // A later one was weighed against this one, not the other way round.
-        if ((other.metadata.creationTimestamp ?? '') > (claim.metadata.creationTimestamp ?? '')) continue;
-        const cpu = other.status?.capacity?.['cpu'];
-        if (cpu !== undefined) sum += Quantity.parse(cpu).toNumber();
-      }
+      const sum = cpusOf(facts, pool, claim);
       if (sum > limit) {
         report.violated(`NodePool ${pool} has ${sum} CPUs with NodeClaim ${nameOf(claim)}, and may have ${limit}`);
       }
     },
   };
+}
+
+function isLaunched({ status }: NodeClaim): boolean {
+  return status?.capacity?.['cpu'] !== undefined;
+}
+
+/** What the pool had when this one was weighed: what goes is replaced, and a later one was weighed against this one. */
+function cpusOf(facts: Facts, pool: string, claim: NodeClaim): number {
+  const born = claim.metadata.creationTimestamp ?? '';
+  let sum = 0;
+  for (const other of facts.list<NodeClaim>(collections.claims)) {
+    const { labels, creationTimestamp } = other.metadata;
+    if (labels?.[poolLabel] !== pool || (creationTimestamp ?? '') > born) continue;
+    if (isGoing(other) || disruptionReason(other) !== undefined || !isLaunched(other)) continue;
+    sum += Quantity.parse(other.status?.capacity?.['cpu'] ?? 0).toNumber();
+  }
+  return sum;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pods sit where they may, and machines are what their NodeClaims asked for.
 import type { NodeClaim } from '../../api/node-claim.ts';
-import type { Node, Pod } from '../../kube/kinds.ts';
+import type { Node, Pod, Taint } from '../../kube/kinds.ts';
 import { Quantity } from '../../kube/quantity.ts';
 import { collections } from '../collections.ts';
 import type { Facts, Invariant } from '../contract.ts';
@@ -29,6 +29,14 @@ function requested(facts: Facts, node: Node): Record<string, number> {
   return sum;
 }
 
+function tolerates({ spec }: Pod, taint: Taint): boolean {
+  const matches = (wanted: string | undefined, is: string): boolean => !wanted || wanted === is;
+  return (spec.tolerations ?? []).some(({ key, operator, value = '', effect }) => {
+    const alike = operator === 'Exists' || value === (taint.value ?? '');
+    return alike && matches(key, taint.key) && matches(effect, taint.effect);
+  });
+}
+
 /** A pod that is placed tolerates the taints of its node, matches its selector, and fits. */
 function podsFit(): Invariant {
   return {
@@ -45,14 +53,8 @@ function podsFit(): Invariant {
           report.violated(`pod ${nameOf(pod)} wants ${key}=${value}, and is on ${nameOf(node)}`);
       }
       for (const taint of node.spec?.taints ?? []) {
-        if (taint.effect === 'PreferNoSchedule') continue;
-        const tolerated = pod.spec.tolerations?.some(
-          ({ key, operator, value, effect }) =>
-            (key === undefined || key === '' || key === taint.key) &&
-            (operator === 'Exists' || (value ?? '') === (taint.value ?? '')) &&
-            (effect === undefined || effect === '' || effect === taint.effect),
-        );
-        if (!tolerated) report.violated(`pod ${nameOf(pod)} does not tolerate ${taint.key} of ${nameOf(node)}`);
+        if (taint.effect === 'PreferNoSchedule' || tolerates(pod, taint)) continue;
+        report.violated(`pod ${nameOf(pod)} does not tolerate ${taint.key} of ${nameOf(node)}`);
       }
       const sum = requested(facts, node);
       for (const name of resources) {

@@ -54,7 +54,6 @@ function nothingHalfDone(): Invariant {
       const nodes = facts.list<Node>(collections.nodes);
       const byId = new Map(nodes.map((node) => [node.spec?.providerID ?? '', node]));
       const claims = facts.list<NodeClaim>(collections.claims);
-      const claimed = new Set(claims.map(({ status }) => status?.providerID ?? ''));
       for (const claim of claims) {
         const node = byId.get(claim.status?.providerID ?? '-');
         if (isGoing(claim) && !ages && !(node && isHeld(facts, node)))
@@ -63,15 +62,19 @@ function nothingHalfDone(): Invariant {
       }
       for (const node of nodes) {
         if (!node.metadata.labels?.[poolLabel]) continue;
-        if (!claimed.has(node.spec?.providerID ?? '')) report.violated(`Node ${nameOf(node)} has no NodeClaim`);
-        const tainted = node.spec?.taints?.some(({ key }) => key === disruptedTaint);
         const claim = claims.find(({ status }) => status?.providerID === node.spec?.providerID);
-        if (tainted && claim && !isGoing(claim) && !isGoing(node)) {
+        if (!claim) {
+          if (!(isGoing(node) && isHeld(facts, node))) report.violated(`Node ${nameOf(node)} has no NodeClaim`);
+        } else if (isMarked(node) && !isGoing(claim) && !isGoing(node)) {
           report.violated(`Node ${nameOf(node)} is marked as disrupted, and nobody takes it away`);
         }
       }
     },
   };
+}
+
+function isMarked({ spec }: Node): boolean {
+  return spec?.taints?.some(({ key }) => key === disruptedTaint) ?? false;
 }
 
 /** What machines cost at rest, against the cheapest price of what pods ask for. */

@@ -54,7 +54,7 @@ export class ControllerProcess implements Passage {
   readonly #transports: ProcessTransport[];
   #dead = false;
   #awake: PromiseWithResolvers<void> | undefined;
-  #doom: { left: number; readonly moment: KillMoment; readonly then: () => void } | undefined;
+  #doom: { left: number; readonly moment: KillMoment; readonly after: () => void } | undefined;
 
   constructor(parts: ProcessParts) {
     this.name = parts.name;
@@ -129,8 +129,8 @@ export class ControllerProcess implements Passage {
   }
 
   /** It will die at its n-th write from now, to an API server or a cloud, right before it or before the answer. */
-  killAtWrite(n: number, moment: KillMoment, then: () => void): void {
-    this.#doom = { left: n, moment, then };
+  killAtWrite(n: number, moment: KillMoment, after: () => void): void {
+    this.#doom = { left: n, moment, after };
   }
 
   /** Spares it. Gives whether it was still to die. */
@@ -208,7 +208,7 @@ export class ControllerProcess implements Passage {
     // However it ended, nobody hears of it.
     if (doom.moment === 'after') await carryOut().catch(() => undefined);
     this.kill();
-    doom.then();
+    doom.after();
     return new Promise<R>(() => undefined);
   }
 

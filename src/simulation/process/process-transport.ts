@@ -47,7 +47,7 @@ export class ProcessTransport implements Transport {
   /** Every open watch breaks: the connection is reset. Gives how many there were. */
   breakWatches(): number {
     const { size } = this.#watches;
-    for (const watch of [...this.#watches]) watch.break();
+    for (const watch of this.#watches) watch.break();
     return size;
   }
 

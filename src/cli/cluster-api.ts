@@ -38,8 +38,15 @@ export async function loadClusterApi(parts: ProviderParts): Promise<LoadedProvid
   if (access.kind !== 'joined') clusters.add(hubName, cluster);
   const { karpenter, workload } = clusters;
   const namespace = settings.clusterApiNamespace;
-  const hub = new Hub({ cluster, karpenter: karpenter.client, clock, log, ...(namespace ? { namespace } : {}) });
-  const provider = new ClusterApiProvider({ hub, karpenter, workload, clock, log });
+  const hub = new Hub({
+    cluster,
+    karpenter: karpenter.client,
+    clock,
+    log,
+    metrics,
+    ...(namespace ? { namespace } : {}),
+  });
+  const provider = new ClusterApiProvider({ hub, karpenter, workload, clock, log, metrics });
   const { members } = provider;
   return { provider, runnables: [hub, nodeClassController({ hub, members, karpenter, clock, log, metrics })] };
 }

@@ -11,14 +11,17 @@ import type { Informer } from '../../kube/informer.ts';
 import { keyOf, type ResourceType } from '../../kube/object.ts';
 import type { Cluster } from '../../runtime/clusters.ts';
 import type { Logger } from '../../runtime/logging.ts';
+import type { Counter, Metrics } from '../../runtime/metrics.ts';
 import { madeFrom, templateHash } from './drift.ts';
 import { type Hub, HubUnavailableError, ownersOf } from './hub.ts';
 import { failureOf, isDeleting, type Machine, providerIDOf } from './kinds.ts';
 import { type Batch, cameFor, isUnclaimed } from './ledger.ts';
+import { clusterApiMetrics } from './metrics.ts';
 import { annotations, memberLabel } from './names.ts';
 import type { Scaler } from './scaler.ts';
 
 export interface BinderOptions {
+  readonly metrics: Metrics;
   readonly hub: Hub;
   readonly scaler: Scaler;
   /** Where NodeClaims live. */
@@ -35,6 +38,7 @@ const retryMs = 1000;
 
 export class Binder {
   readonly #options: BinderOptions;
+  readonly #tries: Counter<'outcome'>;
   readonly #claims: Informer<NodeClaim>;
   /** What our own writes gave, by the Machine's UID, until the cache has it. */
   readonly #taken = new Map<string, Machine>();
@@ -49,6 +53,7 @@ export class Binder {
 
   constructor(options: BinderOptions) {
     this.#options = options;
+    this.#tries = options.metrics.counter(clusterApiMetrics.claims);
     this.#claims = options.karpenter.informers.get(nodeClaimKind as ResourceType<NodeClaim>);
     this.#claims.addIndex(byUid, ({ metadata }) => metadata.uid);
     this.#claims.addIndex(byWaiting, (claim) => (isWaiting(claim) ? byWaiting : undefined));
@@ -206,10 +211,13 @@ export class Binder {
     try {
       const taken = await machines.patch(name, { metadata }, { namespace });
       this.#taken.set(uid, taken);
+      this.#tries.inc({ outcome: 'claimed' });
       log.info('claimed machine', { machine: keyOf(taken), NodeClaim: { name: claim.metadata.name } });
     } catch (error) {
       this.#taken.delete(uid);
-      if (!isConflict(error) && !isNotFound(error)) await this.#lookAgain(machine, error);
+      const isTaken = isConflict(error) || isNotFound(error);
+      this.#tries.inc({ outcome: isTaken ? 'taken' : 'failed' });
+      if (!isTaken) await this.#lookAgain(machine, error);
       // Somebody else was first, or wrote something else: the newest state decides.
       this.wake(settleMs);
     }

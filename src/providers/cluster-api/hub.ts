@@ -10,6 +10,7 @@ import { kinds as coreKinds } from '../../kube/kinds.ts';
 import type { KubeObject, ResourceType, UnstructuredObject } from '../../kube/object.ts';
 import type { Cluster } from '../../runtime/clusters.ts';
 import type { Logger } from '../../runtime/logging.ts';
+import { type Gauge, Metrics } from '../../runtime/metrics.ts';
 import type { MachineHealthCheck } from './health-checks.ts';
 import {
   type CapiKinds,
@@ -25,6 +26,7 @@ import {
   type ScalableKind,
   type Template,
 } from './kinds.ts';
+import { clusterApiMetrics } from './metrics.ts';
 import { annotations, capi, memberLabel } from './names.ts';
 import { asScalable, isTemplateKey, templateKey, templateKindOf } from './orphans.ts';
 
@@ -41,6 +43,7 @@ export interface HubOptions {
   readonly karpenter: KubeClient;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly metrics?: Metrics;
   /** Keeps to one namespace, where the credentials allow no more. */
   readonly namespace?: string;
 }
@@ -95,6 +98,7 @@ export class Hub {
   readonly name = 'cluster-api.hub';
   readonly cluster: Cluster;
   readonly #options: HubOptions;
+  readonly #reachable: Gauge<never>;
   readonly #listeners = new Set<() => void>();
   readonly #templates = new Map<string, { readonly until: number; readonly read: Promise<Template | undefined> }>();
   readonly #kinds = new Map<string, Promise<ResourceType | undefined>>();
@@ -109,6 +113,7 @@ export class Hub {
   constructor(options: HubOptions) {
     this.#options = options;
     this.cluster = options.cluster;
+    this.#reachable = (options.metrics ?? new Metrics()).gauge(clusterApiMetrics.hubReachable);
   }
 
   /** Whether it was asked and has none of the kinds: then it has no Machines either. */
@@ -395,6 +400,7 @@ export class Hub {
   }
 
   #setProblem(problem: string | undefined): void {
+    this.#reachable.set({}, problem === undefined ? 1 : 0);
     if (problem === this.#problem) return;
     if (problem !== undefined) this.#options.log.warn('the management cluster cannot be used', { error: problem });
     this.#problem = problem;

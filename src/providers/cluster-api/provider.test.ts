@@ -46,6 +46,11 @@ describe.each(['v1beta1', 'v1beta2'] as const)('with Cluster API %s', (version) 
     expect(await w.machines()).toEqual([]);
     expect(await w.replicas('md')).toBe(0);
     expect(w.writes).toHaveLength(4);
+    // §10 GAP: and all of it is counted.
+    const count = (name: string, labels = {}) => w.metrics.value(`karpenter_clusterapi_${name}`, labels);
+    expect(await count('scale_writes_total', { outcome: 'written' })).toBe(2);
+    expect(await count('machine_claims_total', { outcome: 'claimed' })).toBe(1);
+    expect(await count('hub_reachable')).toBe(1);
   });
 });
 

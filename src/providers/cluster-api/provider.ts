@@ -19,6 +19,7 @@ import { keyOf } from '../../kube/object.ts';
 import { Quantity } from '../../kube/quantity.ts';
 import type { Cluster } from '../../runtime/clusters.ts';
 import type { Logger } from '../../runtime/logging.ts';
+import { Metrics } from '../../runtime/metrics.ts';
 import { conflict, requirementsOf } from '../../scheduling/requirements.ts';
 import { Binder, ownerKeyOf } from './binder.ts';
 import { type Catalog, type Choice, catalogOf, knowsTaints, type Members } from './catalog.ts';
@@ -43,6 +44,7 @@ export interface ClusterApiProviderOptions {
   readonly workload: Cluster;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly metrics?: Metrics;
 }
 
 const minute = 60_000;
@@ -77,10 +79,10 @@ export class ClusterApiProvider implements CloudProvider {
 
   constructor(options: ClusterApiProviderOptions) {
     this.#options = options;
-    const { hub, karpenter, workload, clock, log } = options;
+    const { hub, karpenter, workload, clock, log, metrics = new Metrics() } = options;
     this.members = new MemberReader({ hub, karpenter, clock });
-    this.#scaler = new Scaler({ hub, clock, log });
-    this.#binder = new Binder({ hub, scaler: this.#scaler, karpenter, clock, log });
+    this.#scaler = new Scaler({ hub, clock, log, metrics });
+    this.#binder = new Binder({ hub, scaler: this.#scaler, karpenter, clock, log, metrics });
     this.#remover = new Remover({ hub, scaler: this.#scaler, clock, log });
     this.#unavailable = new UnavailableMembers(clock);
     this.registrationHooks = [initializedHook(workload)];

@@ -7,6 +7,7 @@ import { ignoreNotFound, isConflict, isNotFound } from '../../kube/api-error.ts'
 import type { ResourceType } from '../../kube/object.ts';
 import { formatTime } from '../../kube/time.ts';
 import type { Logger } from '../../runtime/logging.ts';
+import type { Counter, Metrics, Observer } from '../../runtime/metrics.ts';
 import { replicasOf, sizeLimit } from './catalog.ts';
 import type { Hub } from './hub.ts';
 import type { Machine, Scalable } from './kinds.ts';
@@ -20,6 +21,7 @@ import {
   parseLedger,
   planEntries,
 } from './ledger.ts';
+import { clusterApiMetrics } from './metrics.ts';
 import { capi, ledgerAnnotation } from './names.ts';
 
 /** A member was written to by others again and again. */
@@ -70,6 +72,7 @@ function roomIn({ metadata }: Scalable, annotation: string): number {
 }
 
 export interface ScalerOptions {
+  readonly metrics: Metrics;
   readonly hub: Hub;
   readonly clock: Clock;
   readonly log: Logger;
@@ -89,8 +92,13 @@ export class Scaler {
   /** What our own last write gave, until the cache has it. */
   readonly #latest = new Map<string, Scalable>();
 
+  readonly #writes: Counter<'outcome'>;
+  readonly #sizes: Observer<never>;
+
   constructor(options: ScalerOptions) {
     this.#options = options;
+    this.#writes = options.metrics.counter(clusterApiMetrics.scaleWrites);
+    this.#sizes = options.metrics.histogram(clusterApiMetrics.batchSize);
   }
 
   /** Enters something into the ledger of a member. Resolves once it is written, or was before. */
@@ -198,11 +206,14 @@ export class Scaler {
           { namespace },
         );
         this.#latest.set(key, written);
+        this.#writes.inc({ outcome: 'written' });
+        this.#sizes.observe({}, entries.length);
         if (plan.replicas !== before) {
           log.info('scaled', { member: key, from: before, to: plan.replicas, nodeclaims: entries.length });
         }
         return plan;
       } catch (error) {
+        this.#writes.inc({ outcome: isConflict(error) ? 'conflict' : 'failed' });
         if (isNotFound(error)) return { isGone: true };
         if (!isConflict(error)) throw error;
         object = undefined;

@@ -29,6 +29,11 @@ describe.each([
     const claims = await whole.claims();
     const ready = claims.map(({ status }) => status?.conditions?.find(({ type }) => type === 'Ready')?.status);
     expect(ready).toEqual(['True', 'True', 'True', 'True', 'True']);
+    // §2 TRAP: Cluster API and we do not write to the same annotation of a Node.
+    const { items } = await whole.world.client.resource(kinds.Node).list();
+    for (const { metadata } of items) {
+      expect(metadata.annotations).toMatchObject({ 'cluster.x-k8s.io/machine': metadata.name });
+    }
     await whole.world.client.resource(kinds.Deployment).updateScale('web', 0, { namespace });
     await whole.world.pass(180_000);
     expect(await whole.claims()).toEqual([]);

@@ -63,6 +63,7 @@ export interface MemberOptions {
 export class CapiWorld {
   readonly clock = new VirtualClock();
   readonly log = new RecordingLogger();
+  readonly metrics = new Metrics();
   readonly signal = new AbortController().signal;
   readonly version: Version;
   readonly kinds: CapiKinds;
@@ -158,8 +159,9 @@ export class CapiWorld {
       name: 'cluster-api',
       transport: this.#watched(door(this.#servers.hub.transport())),
     });
-    const hub = new Hub({ cluster: away, karpenter: own.client, clock, log });
-    this.provider = new ClusterApiProvider({ hub, karpenter: own, workload: own, clock, log });
+    const { metrics } = this;
+    const hub = new Hub({ cluster: away, karpenter: own.client, clock, log, metrics });
+    this.provider = new ClusterApiProvider({ hub, karpenter: own, workload: own, clock, log, metrics });
     const { signal } = this.#running;
     clock.after(1, () => {
       own.start(signal);
@@ -167,7 +169,6 @@ export class CapiWorld {
       void hub.start(signal);
       if (!this.#options.withNodeClassController) return;
       const { members } = this.provider;
-      const metrics = new Metrics();
       void nodeClassController({ hub, members, karpenter: own, clock, log, metrics }).start(signal);
     });
   }

@@ -2,7 +2,7 @@
 // How many nodes of a pool may be disrupted at once: the arithmetic of its budgets. Whether a budget with a schedule
 // holds right now is asked of the caller, who has a clock and can read cron.
 import { durationMs } from './duration.ts';
-import type { Budget, DisruptionReason } from './node-pool.ts';
+import type { Budget } from './node-pool.ts';
 
 /** "As many as there are": what a pool without a budget in force allows. The largest number upstream's metric shows. */
 export const unlimitedDisruptions: number = 2 ** 31 - 1;
@@ -17,7 +17,8 @@ export interface BudgetWindow {
 
 export interface BudgetQuestion {
   readonly nodeCount: number;
-  readonly reason: DisruptionReason;
+  /** One of the API's, or one that a cloud declares. */
+  readonly reason: string;
   /** Whether the present lies in the window, its first and last instant included. Throws for a schedule it cannot read. */
   readonly isActive: (window: BudgetWindow) => boolean;
 }
@@ -30,7 +31,7 @@ export interface BudgetQuestion {
 export function allowedDisruptions(budgets: readonly Budget[] | undefined, question: BudgetQuestion): number {
   let allowed = unlimitedDisruptions;
   for (const budget of budgets ?? []) {
-    if (budget.reasons?.length && !budget.reasons.includes(question.reason)) continue;
+    if (budget.reasons?.length && !(budget.reasons as readonly string[]).includes(question.reason)) continue;
     allowed = Math.min(allowed, allowedBy(budget, question));
   }
   return allowed;

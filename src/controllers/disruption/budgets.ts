@@ -3,7 +3,7 @@
 // not in service for whatever reason.
 import { allowedDisruptions } from '../../api/budgets.ts';
 import { hasTrueConditions, nodeClaimConditions } from '../../api/conditions.ts';
-import type { DisruptionReason, NodePool } from '../../api/node-pool.ts';
+import type { NodePool } from '../../api/node-pool.ts';
 import { planted } from '../../base/defects.ts';
 import type { Node } from '../../kube/kinds.ts';
 import type { StateNode } from '../../state/state-node.ts';
@@ -24,7 +24,7 @@ export interface PoolBudget {
 export interface BudgetOptions {
   readonly machines: Machines;
   readonly pools: Iterable<NodePool>;
-  readonly reason: DisruptionReason;
+  readonly reason: string;
   readonly now: number;
 }
 

@@ -2,7 +2,7 @@
 // The loop of voluntary disruption: asks each method in turn what had better go, lets what it says stand the test of
 // time, and has it carried out. Reads both clusters through the state.
 
-import type { DisruptionReason, NodePool } from '../../api/node-pool.ts';
+import type { NodePool } from '../../api/node-pool.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { Random } from '../../base/random.ts';
 import type { CloudRegistry } from '../../cloud/registry.ts';
@@ -26,6 +26,7 @@ import { type DisruptionQueue, snakeCase } from './queue.ts';
 import { Recurrences } from './recurrences.ts';
 import { type DisruptionSettings, liveSnapshot } from './snapshot.ts';
 import { Trial } from './trial.ts';
+import { UnchangedPods } from './unchanged-pods.ts';
 
 const pollMs = 10_000;
 /** While machines are on trial: others that come to concern a method should not join them late. */
@@ -51,7 +52,7 @@ export class Disruption {
   readonly #context: ControllerContext;
   readonly #clouds: CloudRegistry;
   readonly #catalogs: PoolCatalogReader;
-  readonly #budgetGauges = new Map<DisruptionReason, GaugeStore>();
+  readonly #budgetGauges = new Map<string, GaugeStore>();
   readonly #invalidBudgets: ChangeMonitor;
   /** When each method was last asked. Monotonic. */
   readonly #lastRuns = new Map<string, number>();
@@ -60,6 +61,7 @@ export class Disruption {
   /** What the last pass looked at, if it found nothing and nothing is under way. */
   #quiet: readonly unknown[] | undefined;
   readonly #nodes = new NodesBesideHeartbeats();
+  readonly #pods = new UnchangedPods();
   readonly #clockwork = new Clockwork();
   /** Whether a command of this pass could not begin. */
   #hasFailed = false;
@@ -135,10 +137,11 @@ export class Disruption {
   /** What a pass looks at. While all of it is the same a pass that found nothing finds nothing again. */
   #whatMatters(catalog: PoolCatalog): unknown[] {
     const { state, clock } = this.#context;
-    const { nodes, ...others } = state.sources;
+    const { nodes, pods, ...others } = state.sources;
     const lists = (Object.values(others) as { list(): unknown }[]).map((source) => source.list());
-    lists.push(this.#nodes.settled(nodes.list()));
-    const isTimed = this.#clockwork.runs(this.#pools(), state.sources.pods.list());
+    const settledPods = this.#pods.settled(pods.list());
+    lists.push(this.#nodes.settled(nodes.list()), settledPods);
+    const isTimed = this.#clockwork.runs(this.#pools(), settledPods);
     const minute = isTimed ? Math.floor(clock.now() / 60_000) : 0;
     return [
       minute,
@@ -227,7 +230,7 @@ export class Disruption {
       if (nodes > 0 && allowed === 0) clusters.karpenter.events.publish(poolBlocked(pool, method.reason));
   }
 
-  #showBudgets(budgets: readonly PoolBudget[], reason: DisruptionReason): void {
+  #showBudgets(budgets: readonly PoolBudget[], reason: string): void {
     const { metrics } = this.#context;
     let store = this.#budgetGauges.get(reason);
     if (!store) this.#budgetGauges.set(reason, (store = new GaugeStore()));

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { allowedDisruptions, unlimitedDisruptions } from '../../api/budgets.ts';
 import { getCondition } from '../../api/conditions.ts';
 import { annotations, labels } from '../../api/labels.ts';
 import { type NodeClaim, nodeClaimKind } from '../../api/node-claim.ts';
-import { type NodePool, nodePoolKind } from '../../api/node-pool.ts';
+import { type Budget, type NodePool, nodePoolKind } from '../../api/node-pool.ts';
 import { kinds } from '../../kube/kinds.ts';
 import type { ResourceType } from '../../kube/object.ts';
 import { formatTime } from '../../kube/time.ts';
@@ -38,12 +39,12 @@ async function start(pool: Parameters<TestWorld['pool']>[0] = {}): Promise<void>
   await openPool(world, pool);
 }
 
-/** A machine that has drifted. */
-async function drifting(name: string, parts: MachineParts = {}): Promise<void> {
+/** A machine that has drifted, or whose cloud wants it replaced for a reason of its own. */
+async function drifting(name: string, parts: MachineParts = {}, type = 'Drifted'): Promise<void> {
   await machine(world, name, { consolidatable: false, ...parts });
   const claim = (await claimOf(world, name))!;
   const lastTransitionTime = formatTime(world.clock.now());
-  const drifted = { type: 'Drifted', status: 'True', reason: 'NodePoolDrifted', message: '', lastTransitionTime };
+  const drifted = { type, status: 'True', reason: 'NodePoolDrifted', message: '', lastTransitionTime };
   const conditions = [...claim.status!.conditions!, drifted];
   await world.karpenter.resource(claimType).patchStatus(name, { status: { conditions } });
   await world.settle();
@@ -256,5 +257,39 @@ describe('a drifted node of a static pool', () => {
     run();
     await world.advance(60_000);
     expect(await replacements()).toEqual([]);
+  });
+});
+
+describe('a reason that a cloud declares', () => {
+  test('is a condition of NodeClaims by which nodes are replaced, and shown while they are', async () => {
+    await start({
+      spec: { disruption: { budgets: [{ nodes: '0', reasons: ['Drifted', 'Underutilized', 'Empty'] }] } },
+    });
+    world.cloud.disruptionReasons = ['Retiring'];
+    await drifting('a', {}, 'Retiring');
+    await drifting('b');
+    await runningPod(world, 'web', 'a', { spec: cpu('1') });
+    run();
+    await world.settle();
+    expect(await marksOf(world, 'a')).toEqual({ tainted: true, reason: 'Retiring' });
+    expect(await marksOf(world, 'b')).toEqual({ tainted: false, reason: undefined });
+    const shown = { nodepool: 'default', reason: 'Retiring' };
+    expect(await world.metrics.value('karpenter_nodepools_allowed_disruptions', shown)).toBe(unlimitedDisruptions);
+  });
+
+  test('that nobody declared moves nothing', async () => {
+    await start();
+    await drifting('a', {}, 'Retiring');
+    await runningPod(world, 'web', 'a', { spec: cpu('1') });
+    run();
+    await world.advance(60_000);
+    expect((await marksOf(world, 'a')).tainted).toBe(false);
+  });
+
+  test('may be named by budgets', () => {
+    const budgets = [{ nodes: '0', reasons: ['Retiring'] }, { nodes: '3' }] as unknown as Budget[];
+    const allowed = (reason: string): number =>
+      allowedDisruptions(budgets, { nodeCount: 10, reason, isActive: () => true });
+    expect([allowed('Retiring'), allowed('Drifted')]).toEqual([0, 3]);
   });
 });

@@ -13,34 +13,38 @@ import { simulate } from './simulation.ts';
 
 const { drifted } = nodeClaimConditions;
 
-function isDrifted({ nodeClaim }: Candidate): boolean {
-  return getCondition(nodeClaim, drifted)?.status === 'True';
+function hasCondition({ nodeClaim }: Candidate, type: string): boolean {
+  return getCondition(nodeClaim, type)?.status === 'True';
 }
 
-function driftedAt({ nodeClaim }: Candidate): number {
-  return Date.parse(getCondition(nodeClaim, drifted)?.lastTransitionTime ?? '') || 0;
+function sinceOf({ nodeClaim }: Candidate, type: string): number {
+  return Date.parse(getCondition(nodeClaim, type)?.lastTransitionTime ?? '') || 0;
 }
 
-const emptyFirst: (a: Candidate, b: Candidate) => number = chain(
-  (a, b) => Number(a.reschedulablePods.length > 0) - Number(b.reschedulablePods.length > 0),
-  (a, b) => driftedAt(a) - driftedAt(b),
-  (a, b) => compareStrings(a.machine.name, b.machine.name),
-);
+/** Those without pods first, then those that have had the condition longest. */
+const emptyFirst = (type: string): ((a: Candidate, b: Candidate) => number) =>
+  chain(
+    (a, b) => Number(a.reschedulablePods.length > 0) - Number(b.reschedulablePods.length > 0),
+    (a, b) => sinceOf(a, type) - sinceOf(b, type),
+    (a, b) => compareStrings(a.machine.name, b.machine.name),
+  );
 
 export interface DriftOptions {
   /** Milliseconds from any start; none: a look takes as long as it takes. */
   readonly clock?: () => number;
   /** After this long the rest has to wait for the next look. */
   readonly timeoutMs?: number;
+  /** A reason that a cloud declares: its NodeClaims carry a true condition of that name when it wants them replaced. */
+  readonly reason?: string;
 }
 
 /** Nothing else happens in this process meanwhile: leases have to be renewed, too. */
 const defaultTimeoutMs = 2000;
 
-/** The method `Drift`, for pools that grow and shrink. */
+/** The method `Drift`, for pools that grow and shrink; and its like for reasons that clouds declare. */
 export class Drift implements Method {
-  readonly name = 'Drift';
-  readonly reason = 'Drifted';
+  readonly name: string;
+  readonly reason: string;
   readonly disruptionClass = 'eventual';
   readonly consolidationType = '';
   readonly validateAfterMs = 0;
@@ -53,6 +57,8 @@ export class Drift implements Method {
 
   constructor(options: DriftOptions = {}) {
     this.#options = options;
+    this.name = options.reason ?? 'Drift';
+    this.reason = options.reason ?? drifted;
   }
 
   get hasMore(): boolean {
@@ -60,14 +66,14 @@ export class Drift implements Method {
   }
 
   concerns(candidate: Candidate): Concern {
-    return candidate.nodePool.spec.replicas === undefined && isDrifted(candidate);
+    return candidate.nodePool.spec.replicas === undefined && hasCondition(candidate, this.reason);
   }
 
   /** The first whose pods have a place elsewhere; as many machines are bought as they need. */
   propose({ candidates, budgets, snapshot, reject }: MethodView): Proposal[] {
     const { clock, timeoutMs = defaultTimeoutMs } = this.#options;
     const end = clock ? clock() + timeoutMs : Number.POSITIVE_INFINITY;
-    const open = candidates.filter(({ nodePool }) => budgets.left(nodePool) > 0).toSorted(emptyFirst);
+    const open = candidates.filter(({ nodePool }) => budgets.left(nodePool) > 0).toSorted(emptyFirst(this.reason));
     const known = this.#tried;
     // Still there: its command could not begin, and would not the next time either.
     if (open.some(({ machine }) => machine.key === this.#proposed)) known.add(this.#proposed);
@@ -109,13 +115,13 @@ export class StaticDrift implements Method {
   }
 
   concerns(candidate: Candidate): Concern {
-    return candidate.nodePool.spec.replicas !== undefined && isDrifted(candidate);
+    return candidate.nodePool.spec.replicas !== undefined && hasCondition(candidate, drifted);
   }
 
   /** As many as budgets and the limit of nodes allow, each in a command of its own. */
   propose({ candidates, budgets, reject }: MethodView): Proposal[] {
     const proposals: Proposal[] = [];
-    const byPool = Map.groupBy(candidates.toSorted(emptyFirst), ({ nodePool }) => nodePool);
+    const byPool = Map.groupBy(candidates.toSorted(emptyFirst(drifted)), ({ nodePool }) => nodePool);
     for (const [pool, drifting] of byPool) {
       const { active, unseen, pendingDisruption } = this.#nodes.count(pool.metadata.name ?? '');
       // Too many as it is: those that go need no replacement.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What users are told about disruption. About a machine it is told twice: on its Node and on its NodeClaim.
 import type { NodeClaim } from '../../api/node-claim.ts';
-import type { DisruptionReason, NodePool } from '../../api/node-pool.ts';
+import type { NodePool } from '../../api/node-pool.ts';
 import type { EventToRecord } from '../../kube/event-recorder.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import type { Clusters } from '../../runtime/clusters.ts';
@@ -53,7 +53,7 @@ export function tellRejected(clusters: Clusters, machine: StateNode): void {
 }
 
 /** A machine is deleted by a command. */
-export function tellTerminating(clusters: Clusters, machine: StateNode, reason: DisruptionReason): void {
+export function tellTerminating(clusters: Clusters, machine: StateNode, reason: string): void {
   tell(clusters, machine, (object, kind) =>
     eventOf(eventKinds.disruptionTerminating, object, `Disrupting ${kind}: ${reason}`, {
       dedupeValues: [object.metadata.uid ?? '', reason],
@@ -62,7 +62,7 @@ export function tellTerminating(clusters: Clusters, machine: StateNode, reason: 
 }
 
 /** A command waits for its replacement. */
-export function launching(claim: NodeClaim, reason: DisruptionReason): EventToRecord {
+export function launching(claim: NodeClaim, reason: string): EventToRecord {
   return eventOf(eventKinds.disruptionLaunching, claim, `Launching NodeClaim: ${reason}`, {
     dedupeValues: [claim.metadata.uid ?? '', reason],
   });
@@ -73,7 +73,7 @@ export function waitingOnReadiness(claim: NodeClaim): EventToRecord {
 }
 
 /** The budgets of a pool allow nothing at all for a reason. */
-export function poolBlocked(pool: NodePool, reason: DisruptionReason): EventToRecord {
+export function poolBlocked(pool: NodePool, reason: string): EventToRecord {
   return eventOf(
     eventKinds.poolDisruptionBlocked,
     pool,

@@ -26,11 +26,17 @@ export interface DisruptionControllersOptions {
 }
 
 /** Methods in the order they are asked. */
-export function defaultMethods(staticNodes?: StaticNodes, consolidation?: ConsolidationOptions): Method[] {
+export function defaultMethods(
+  staticNodes?: StaticNodes,
+  consolidation?: ConsolidationOptions,
+  declared: Iterable<string> = [],
+): Method[] {
+  const timed = consolidation?.clock ? { clock: consolidation.clock } : {};
   return [
     new Emptiness(),
     ...(staticNodes ? [new StaticDrift(staticNodes)] : []),
-    new Drift(consolidation?.clock ? { clock: consolidation.clock } : {}),
+    new Drift(timed),
+    ...Array.from(new Set(declared), (reason) => new Drift({ ...timed, reason })),
     new Consolidation(consolidation),
   ];
 }
@@ -47,10 +53,11 @@ export function disruptionControllers(context: ControllerContext, options: Disru
   const timeouts = metrics.counter(disruptionMetrics.consolidationTimeouts);
   const methods =
     options.methods ??
-    defaultMethods(staticNodes, {
-      clock: () => clock.monotonic(),
-      onTimeout: () => timeouts.inc({ consolidation_type: 'multi' }),
-    });
+    defaultMethods(
+      staticNodes,
+      { clock: () => clock.monotonic(), onTimeout: () => timeouts.inc({ consolidation_type: 'multi' }) },
+      context.cloudsFor('disruption').providers.flatMap(({ disruptionReasons = [] }) => disruptionReasons),
+    );
   const marks = new DisruptionMarks(context);
   const creator = new ClaimCreator(context);
   const queue = new DisruptionQueue({ context, marks, creator, ...(staticNodes ? { staticNodes } : {}) });

@@ -3,7 +3,6 @@
 // the NodeClaim (cluster `karpenter`). They are put on when a command begins and taken off when it is given up.
 import { getCondition, nodeClaimConditions, trueCondition } from '../../api/conditions.ts';
 import type { NodeClaim } from '../../api/node-claim.ts';
-import type { DisruptionReason } from '../../api/node-pool.ts';
 import { disruptedTaint, isSameTaint, mergeTaints } from '../../api/taints.ts';
 import { isConflict } from '../../kube/api-error.ts';
 import type { Node } from '../../kube/kinds.ts';
@@ -34,7 +33,7 @@ export class DisruptionMarks {
   }
 
   /** Nothing new is placed on the machine, and its NodeClaim says why. Objects that are gone are passed over. */
-  async put({ node, nodeClaim }: StateNode, reason: DisruptionReason, signal: AbortSignal): Promise<void> {
+  async put({ node, nodeClaim }: StateNode, reason: string, signal: AbortSignal): Promise<void> {
     const { nodes } = this.#context;
     await this.#change(nodes, node, signal, (of) =>
       nodes.patch(of, withTaints(of, mergeTaints(of.spec?.taints ?? [], [disruptedTaint])), { signal, lock: true }),

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A way to find nodes that had better go, and what it says. Methods are asked in a fixed order; the first that finds
 // something ends the pass.
-import type { DisruptionReason } from '../../api/node-pool.ts';
 import { chain, compareStrings } from '../../base/order.ts';
 import type { NewNodeClaim } from '../../scheduling/problem.ts';
 import type { PoolCatalog } from '../../state/pool-catalog.ts';
@@ -47,7 +46,8 @@ export type Concern = boolean | { readonly unconsolidatable: string };
 export interface Method {
   /** For logs. */
   readonly name: string;
-  readonly reason: DisruptionReason;
+  /** As budgets name it: one of the API's, or one that a cloud declares. */
+  readonly reason: string;
   readonly disruptionClass: DisruptionClass;
   /** The value of the metric label; '' for what is no consolidation. */
   readonly consolidationType: string;

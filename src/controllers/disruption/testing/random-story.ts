@@ -43,7 +43,11 @@ class Story {
 
   async run(mutant: Mutant | undefined, restMinutes: number): Promise<Validator> {
     const { world } = this;
-    registerControllers(world.manager, mutant ? { ...world, disruptionMethods: mutant(world) } : world);
+    const { clusters, registry, clock, log, metrics, random, executor, settings } = world;
+    registerControllers(world.manager, {
+      ...{ clusters, registry, clock, log, metrics, random, executor, settings },
+      ...(mutant ? { disruptionMethods: mutant(world) } : {}),
+    });
     await this.#furnish();
     await this.#untilRunning();
     for (let round = 0; round < 2; round++) {

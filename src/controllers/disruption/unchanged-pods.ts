@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pods report all day long: a container restarted, a probe failed. Of all that, disruption looks at little: whoever rests
+// while nothing changes must not take the rest for a change.
+import type { Pod } from '../../kube/kinds.ts';
+import { keyOf } from '../../kube/object.ts';
+
+/** Tells lists of pods that differ only in what disruption does not look at from others. */
+export class UnchangedPods {
+  #list: readonly Pod[] = [];
+  /** The list that was asked about last. */
+  #asked: readonly Pod[] = [];
+  #byKey = new Map<string, Pod>();
+
+  /** The list as it was when something that matters last changed: the same object until then. */
+  settled(list: readonly Pod[]): readonly Pod[] {
+    if (list === this.#asked) return this.#list;
+    this.#asked = list;
+    if (list.length === this.#list.length && list.every((pod) => this.#isKnown(pod))) return this.#list;
+    this.#list = list;
+    this.#byKey = new Map(list.map((pod) => [keyOf(pod), pod]));
+    return list;
+  }
+
+  #isKnown(pod: Pod): boolean {
+    const key = keyOf(pod);
+    const known = this.#byKey.get(key);
+    if (known === pod) return true;
+    if (known === undefined || !isAlike(known, pod)) return false;
+    this.#byKey.set(key, pod);
+    return true;
+  }
+}
+
+/** Parts that did not change are the same object in memory: whatever is another one counts as a change. */
+function isAlike(a: Pod, b: Pod): boolean {
+  const [was, is] = [a.metadata, b.metadata];
+  return (
+    a.spec === b.spec &&
+    was.uid === is.uid &&
+    was.labels === is.labels &&
+    was.annotations === is.annotations &&
+    was.ownerReferences === is.ownerReferences &&
+    was.deletionTimestamp === is.deletionTimestamp &&
+    a.status?.phase === b.status?.phase &&
+    a.status?.startTime === b.status?.startTime &&
+    a.status?.nominatedNodeName === b.status?.nominatedNodeName &&
+    a.status?.containerStatuses === b.status?.containerStatuses &&
+    a.status?.initContainerStatuses === b.status?.initContainerStatuses &&
+    a.status?.resourceClaimStatuses === b.status?.resourceClaimStatuses &&
+    conditionsOf(a) === conditionsOf(b)
+  );
+}
+
+/** What the conditions say, without since when. */
+function conditionsOf({ status }: Pod): string {
+  let text = '';
+  for (const { type, status: value, reason } of status?.conditions ?? []) text += `${type}=${value}:${reason};`;
+  return text;
+}

@@ -21,13 +21,13 @@ afterEach(async () => {
 
 /** A world whose machines join its cluster. */
 async function joining(options: WorldOptions = {}): Promise<LinodeWorld> {
-  let hook: MachineHook | undefined;
+  const hooks: MachineHook[] = [];
   const machines: MachineHook = {
-    booted: (machine) => hook?.booted(machine),
-    gone: (machine) => hook?.gone(machine),
+    booted: (machine) => hooks[0]?.booted(machine),
+    gone: (machine) => hooks[0]?.gone(machine),
   };
   const world = await start({ ...options, api: { machines, ...options.api } });
-  hook = joinCluster({ workload: world.client, clock: world.clock, log: world.log });
+  hooks.push(joinCluster({ workload: world.client, clock: world.clock, log: world.log }));
   return world;
 }
 

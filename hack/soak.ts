@@ -26,6 +26,8 @@ export interface SoakOptions {
   readonly firstSeed?: number;
   /** Of each world. */
   readonly hours?: number;
+  /** It is also wrong when some fault, happening or invariant was never exercised. */
+  readonly complete?: boolean;
   /** One line for each world. */
   readonly verbose?: boolean;
 }

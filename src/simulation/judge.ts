@@ -26,6 +26,7 @@ export class Judge {
   constructor({ facts, coverage, fleet }: JudgeParts) {
     this.#facts = facts;
     const seats = allInvariants({ fleet }).map((invariant): Seat => {
+      coverage.count('invariant', invariant.name, 0);
       const report: Report = {
         violated: (message) => this.violations.push({ invariant: invariant.name, at: facts.now, message }),
         checked: () => coverage.count('invariant', invariant.name),

@@ -101,6 +101,9 @@ export class World {
       ],
       shape.faults,
     );
+    // What could be exercised and is not shows as zero.
+    for (const { name } of this.#happenings) this.coverage.count('happening', name, 0);
+    for (const { name } of this.#faults) this.coverage.count('fault', name, 0);
     store.listen((collection, event) => this.#changed(collection.name, event, authors));
   }
 

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { startControlPlane } from '../../test/real/control-plane.ts';
 import { applyCrds, startController } from '../../test/real/controllers.ts';
 import { listSpecs, runSuite, type Selection, type SpecResult } from '../../test/real/upstream-suite.ts';
+import { usageOf } from '../../test/real/usage.ts';
 
 interface Part extends Selection {
   /** How many specs it has: fewer that ran is a failure. */
@@ -22,6 +23,12 @@ export const parts: Readonly<Record<string, Part>> = {
   'main-job': { focus: mainJob, specs: 38 },
   disruption: { skip: `${mainJob}|CapacityBuffer`, specs: 40 },
   buffers: { focus: 'CapacityBuffer', specs: 21 },
+  // Its own checks of memory and CPU pass without a sample: what the kernel counted is printed.
+  performance: {
+    suite: 'upstream-performance',
+    focus: 'should efficiently scale (two deployments with different|30 deployments with varied)',
+    specs: 2,
+  },
 };
 
 /** Runs a named part, or the specs that a regular expression finds. Resolves to whether all of them ran and passed. */
@@ -42,7 +49,12 @@ export async function upstream(name = 'main-job'): Promise<boolean> {
     });
     try {
       const log = join(folder, 'suite.log');
-      return report(await runSuite({ ...selection, kubeconfig: plane.kubeconfig, log }), expected);
+      const results = await runSuite({ ...selection, kubeconfig: plane.kubeconfig, log });
+      if (controller.pid !== undefined) {
+        const { cpuSeconds, peakRssMib } = usageOf(controller.pid);
+        console.log(`our controller: ${cpuSeconds.toFixed(1)} CPU s, peak RSS ${peakRssMib.toFixed(0)} MiB`);
+      }
+      return report(results, expected);
     } finally {
       await controller.stop();
     }

@@ -54,6 +54,13 @@ export const tools = {
     package: 'sigs.k8s.io/karpenter/test/suites/regression',
     tests: true,
   },
+  /** Its performance scenarios. */
+  'upstream-performance': {
+    module: 'hack/tools/karpenter',
+    package: 'sigs.k8s.io/karpenter/test/suites/performance',
+    tests: true,
+    nightly: true,
+  },
   /** Upstream's controller with its KWOK provider: whom ours races. */
   'upstream-controller': { module: 'hack/tools/karpenter', package: 'sigs.k8s.io/karpenter/kwok', nightly: true },
   /** The same, but speaking JSON: a client of the embedded API server, which knows no protobuf. */
@@ -66,6 +73,8 @@ export const tools = {
     package: 'helm.sh/helm/v3/cmd/helm',
     ldflags: '-X helm.sh/helm/v3/internal/version.version=v3.22.0',
   },
+  /** A client on Linode's own Go library: what the emulated Linode API is driven with. */
+  'linode-client': { module: 'hack/tools/linode-client', package: '.' },
   /** Upstream's scheduler behind our problem file: the benchmarks' peer. */
   'scheduler-peer': { module: 'benchmarks/peer', package: '.' },
 } as const satisfies Record<string, Tool>;
@@ -102,6 +111,24 @@ export async function tool(name: ToolName): Promise<string> {
   return binary;
 }
 
+/** Programs from PyPI, each pinned in the `requirements.txt` of its folder, by the name of the program. */
+const pythonTools = { 'linode-cli': 'hack/tools/linode-cli' } as const;
+
+/** Path of a Python program, installed first into an environment of its own. Fails with what to install. */
+export async function pythonTool(name: keyof typeof pythonTools): Promise<string> {
+  const requirements = join(root, pythonTools[name], 'requirements.txt');
+  const wanted = createHash('sha256').update(readFileSync(requirements)).digest('hex');
+  const folder = join(toolsFolder(), 'python', `${name}-${wanted.slice(0, 12)}`);
+  const [program, stamp] = [join(folder, 'bin', name), join(folder, 'stamp')];
+  if (existsSync(program) && existsSync(stamp)) return program;
+  mkdirSync(dirname(folder), { recursive: true });
+  console.error(`installing ${name} (once)`);
+  await run('python3', ['-m', 'venv', '--clear', folder], root, 'Python 3 with venv');
+  await run(join(folder, 'bin', 'pip'), ['install', '--quiet', '--no-deps', '-r', requirements], root, 'pip');
+  writeFileSync(stamp, wanted);
+  return program;
+}
+
 /** Folder of a Go module's sources as a tool pins it, for the manifests it brings: read there, never copied. */
 export async function sourcesOf(name: ToolName, module: string): Promise<string> {
   const { module: wrapper }: Tool = tools[name];
@@ -121,12 +148,14 @@ function stampOf(module: string, pkg: string, ldflags = ''): string {
   return hash.digest('hex');
 }
 
-function run(command: string, args: readonly string[], cwd: string): Promise<void> {
+function run(command: string, args: readonly string[], cwd: string, install = 'Go'): Promise<void> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { cwd, stdio: ['ignore', 2, 2] });
     child.on('error', (error) =>
       reject(
-        new Error(`${command} could not start (${error.message}): install Go to build the programs we test against`),
+        new Error(
+          `${command} could not start (${error.message}): install ${install} to get the programs we test against`,
+        ),
       ),
     );
     child.on('exit', (code) =>

@@ -29,6 +29,8 @@ interface SpecReport {
 
 /** Some of the specs, by regular expressions over their full names. */
 export interface Selection {
+  /** Which of upstream's suites; the one for regressions unless told. */
+  readonly suite?: 'upstream-suite' | 'upstream-performance';
   readonly focus?: string;
   readonly skip?: string;
 }
@@ -56,7 +58,7 @@ async function run(options: SuiteOptions, extra: readonly string[]): Promise<rea
   try {
     const program = new RunningProgram(
       "upstream's suite",
-      await tool('upstream-suite'),
+      await tool(options.suite ?? 'upstream-suite'),
       [
         '-test.timeout=3h',
         '--ginkgo.timeout=3h',

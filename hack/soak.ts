@@ -73,13 +73,15 @@ export async function soak(options: SoakOptions): Promise<boolean> {
   };
   await Promise.all(Array.from({ length: availableParallelism() }, worker));
   const median = (of: number[]): number => of.toSorted((a, b) => a - b)[Math.floor(of.length / 2)] ?? 0;
-  for (const [name, count] of Object.entries(sumOfCounts(coverage)))
-    console.log(`  ${String(count).padStart(9)} ${name}`);
+  const counts = Object.entries(sumOfCounts(coverage));
+  for (const [name, count] of counts) console.log(`  ${String(count).padStart(9)} ${name}`);
+  const never = counts.filter(([name, count]) => count === 0 && !name.startsWith('path/')).map(([name]) => name);
+  if (never.length > 0) console.log(`never exercised: ${never.join(', ')}`);
   console.log(
     `soak: ${done} cluster-hours in ${coverage.length} worlds (median ${median(nodes!)} nodes, ${median(pods!)} pods), ` +
       `${(cpu / Math.max(1, done)).toFixed(2)} CPU s per hour, ${failures} violations`,
   );
-  return failures === 0;
+  return failures === 0 && !(options.complete && never.length > 0);
 }
 
 function ask(child: ChildProcess, task: Task): Promise<Result> {

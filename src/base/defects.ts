@@ -35,6 +35,9 @@ export const defects = {
   'cluster-api-lowers-again': 'Every try of a deletion lowers the replicas of the MachineDeployment.',
   'cluster-api-binds-twice': 'A NodeClaim takes any Machine of its MachineDeployment, whoever has it.',
   'cluster-api-adopts-strangers': 'Machines that were there before the NodeClaim are taken for its own.',
+  'linode-launches-again': 'Every try of a launch asks for another node pool.',
+  'linode-claims-the-account': 'Linodes of other clusters in the account count as ours.',
+  'linode-failure-is-gone': 'A cloud that cannot be asked counts as one whose machine is gone.',
 } as const satisfies Readonly<Record<string, string>>;
 
 export type Defect = keyof typeof defects;

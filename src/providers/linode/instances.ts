@@ -6,6 +6,7 @@ import type { LinodeNodeClass, LinodeNodeClassSpec } from '../../api/linode-node
 import type { NodeClaim } from '../../api/node-claim.ts';
 import { unregisteredTaint } from '../../api/taints.ts';
 import type { Clock } from '../../base/clock.ts';
+import { planted } from '../../base/defects.ts';
 import { findCause, messageOf } from '../../base/errors.ts';
 import type { Random } from '../../base/random.ts';
 import { CreateError, InsufficientCapacityError, NodeClaimNotFoundError } from '../../cloud/errors.ts';
@@ -295,13 +296,17 @@ export class InstanceMachines implements Machines {
     return undefined;
   }
 
+  #isOwn({ tags }: LinodeInstance, own: string): boolean {
+    return tags.includes(own) || planted('linode-claims-the-account');
+  }
+
   /** The Linode with this id, if it is one of this cluster. */
   async #own(providerID: string, signal: AbortSignal): Promise<LinodeInstance | undefined> {
     const id = linodeIdOf(providerID);
     if (id === undefined) return undefined;
     try {
       const linode = await this.#options.client.get<LinodeInstance>(`linode/instances/${id}`, signal);
-      return linode.tags.includes(await this.#ownTag(signal)) ? linode : undefined;
+      return this.#isOwn(linode, await this.#ownTag(signal)) ? linode : undefined;
     } catch (error) {
       if (isGone(error)) return undefined;
       throw error;
@@ -321,11 +326,11 @@ export class InstanceMachines implements Machines {
   async #read(): Promise<readonly LinodeInstance[]> {
     const { client, clock } = this.#options;
     const own = await this.#ownTag(this.#signal);
-    const filter = { '+and': [{ tags: own }] };
+    const filter = planted('linode-claims-the-account') ? {} : { '+and': [{ tags: own }] };
     const startedAt = clock.monotonic();
     const listed = await client.list<LinodeInstance>('linode/instances', { filter, signal: this.#signal });
     // Checked here as well: a filter that is not understood lets everything through.
-    const linodes = new Map(listed.filter(({ tags }) => tags.includes(own)).map((linode) => [linode.id, linode]));
+    const linodes = new Map(listed.filter((linode) => this.#isOwn(linode, own)).map((linode) => [linode.id, linode]));
     for (const [id, { linode, at }] of this.#made) {
       if (linodes.has(id) || startedAt - at > lagMs) this.#made.delete(id);
       else {

@@ -7,6 +7,7 @@ import type { NodeClaim } from '../../api/node-claim.ts';
 import type { Taint } from '../../api/shared-schemas.ts';
 import { unregisteredTaint } from '../../api/taints.ts';
 import type { Clock } from '../../base/clock.ts';
+import { planted } from '../../base/defects.ts';
 import { messageOf } from '../../base/errors.ts';
 import { CreateError, InsufficientCapacityError, NodeClaimNotFoundError } from '../../cloud/errors.ts';
 import type { Logger } from '../../runtime/logging.ts';
@@ -131,6 +132,7 @@ export class LkeMachines implements Machines {
       view = await this.#pools.next(signal);
     }
     this.#uncertain.delete(uid);
+    if (planted('linode-launches-again')) return undefined;
     const [first, ...others] = view.ofClaim(uid).filter(({ deleting }) => !deleting);
     for (const other of others) await this.#removeSurplus(other, signal);
     return first;
@@ -208,7 +210,9 @@ export class LkeMachines implements Machines {
   async delete(claim: NodeClaim, signal: AbortSignal): Promise<void> {
     const uid = claim.metadata.uid ?? '';
     const providerID = claim.status?.providerID ?? '';
-    const view = await this.#pools.fresh(signal);
+    const view = await this.#pools.fresh(signal).catch((error: unknown) => {
+      throw planted('linode-failure-is-gone') ? new NodeClaimNotFoundError(messageOf(error)) : error;
+    });
     const pools = new Set(view.ofClaim(uid));
     const named = this.#poolNamed(view, providerID);
     // A pool of the upstream provider carries no UID; one with another NodeClaim's is not this one's to remove.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Builds the real components once before the first test, so that no test's clock pays for it.
-import { type ToolName, tool } from '../../hack/tools/tools.ts';
+import { pythonTool, type ToolName, tool } from '../../hack/tools/tools.ts';
 
 const needed: readonly ToolName[] = [
   'helm',
@@ -12,8 +12,10 @@ const needed: readonly ToolName[] = [
   'kwok',
   'cluster-api',
   'upstream-suite',
+  'linode-client',
 ];
 
 export async function setup(): Promise<void> {
   for (const name of needed) await tool(name);
+  await pythonTool('linode-cli');
 }

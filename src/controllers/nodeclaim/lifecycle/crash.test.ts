@@ -65,15 +65,18 @@ async function survives(death: Death, story: Story): Promise<boolean> {
   return writes >= death.write;
 }
 
+/** Many lives in one test: more than the usual time on a busy machine. */
+const manyLives = { timeout: 120_000 };
+
 describe.each<Moment>(['before', 'after'])('a process that dies right %s a write', (moment) => {
-  test('leaves a NodeClaim that the next one makes a node of', async () => {
+  test('leaves a NodeClaim that the next one makes a node of', manyLives, async () => {
     let write = 1;
     while (await survives({ write, moment }, becomesReady)) write++;
     // The finalizer, the launch, the Node, its labels, conditions: it came to something.
     expect(write).toBeGreaterThan(10);
   });
 
-  test('leaves a NodeClaim that the next one takes away to the last piece', async () => {
+  test('leaves a NodeClaim that the next one takes away to the last piece', manyLives, async () => {
     let write = 1;
     while (await survives({ write, moment }, isGone)) write++;
     expect(write).toBeGreaterThan(10);

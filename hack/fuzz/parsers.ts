@@ -356,10 +356,10 @@ function mutated(chance: Chance, seed: string): string {
 }
 
 /** A thousandth of a second for each kilobyte would be slow already; the rest is for a machine that is slow itself. */
-const mostMs = (text: string): number => 500 + text.length / 50;
+const mostMs = (text: string, base: number): number => base + text.length / 50;
 
 /** What is wrong with how a parser took a text; undefined when nothing is. */
-export async function problemOf(parser: Parser, text: string): Promise<string | undefined> {
+export async function problemOf(parser: Parser, text: string, baseMs = 500): Promise<string | undefined> {
   const before = process.cpuUsage();
   let wrong: string | undefined;
   try {
@@ -369,6 +369,6 @@ export async function problemOf(parser: Parser, text: string): Promise<string | 
       wrong = error instanceof Error ? (error.stack ?? error.message) : String(error);
   }
   const spent = process.cpuUsage(before).user / 1000;
-  if (spent > mostMs(text)) wrong ??= `took ${Math.round(spent)} ms for ${text.length} characters`;
+  if (spent > mostMs(text, baseMs)) wrong ??= `took ${Math.round(spent)} ms for ${text.length} characters`;
   return wrong === undefined ? undefined : `${parser.name}: ${wrong}\n${JSON.stringify(text).slice(0, 1000)}`;
 }

@@ -5,7 +5,7 @@ import type { NodePool } from '../../api/node-pool.ts';
 import type { Pod } from '../../kube/kinds.ts';
 import { parseDuration, parseTime } from '../../kube/time.ts';
 import { collections } from '../collections.ts';
-import type { Facts, Invariant } from '../contract.ts';
+import type { Change, Facts, Invariant } from '../contract.ts';
 import {
   beginsDeletion,
   conditionTrue,
@@ -20,6 +20,7 @@ import {
   nodeOfClaim,
   podsOn,
   poolLabel,
+  second,
 } from './reading.ts';
 
 /** What a decision may not have seen yet: it is made on watches, which may be late, and is 15 s old when it is carried out. */
@@ -92,7 +93,7 @@ function withinBudget(): Invariant {
   };
   const reasons = [...voluntary];
   /** Which process marked a NodeClaim. */
-  const markedBy = new Map<string, string>();
+  const markedBy = new Map<string, Mark>();
   return {
     name: 'budgets/kept',
     onMinute(facts) {
@@ -121,7 +122,7 @@ function withinBudget(): Invariant {
       }
       // A command begins when its nodes are marked: then it must fit, whatever begins before it is carried out.
       if (!isOurs(change) || disruptionReason(change.event.previous as NodeClaim) !== undefined) return;
-      markedBy.set(uid, change.by);
+      markedBy.set(uid, { by: change.by, at: facts.now });
       if (!voluntary.has(reason)) return;
       const pool = facts.get<NodePool>(collections.pools, '', claim.metadata.labels?.[poolLabel] ?? '');
       if (!pool) return;
@@ -130,8 +131,7 @@ function withinBudget(): Invariant {
       const going = facts.list<NodeClaim>(collections.claims).filter((other) => {
         return (
           other.metadata.labels?.[poolLabel] === pool.metadata.name &&
-          // The marks of a process that is gone are no command any more.
-          (isGoing(other) || markedBy.get(other.metadata.uid ?? '') === change.by) &&
+          (isGoing(other) || standsFor(markedBy.get(other.metadata.uid ?? ''), change, facts)) &&
           conditionTrue(other, 'Initialized') &&
           !conditionTrue(other, 'InstanceTerminating') &&
           voluntary.has(disruptionReason(other) ?? '')
@@ -144,6 +144,20 @@ function withinBudget(): Invariant {
       }
     },
   };
+}
+
+interface Mark {
+  readonly by: string;
+  readonly at: number;
+}
+
+/**
+ * Whether a mark is part of a command. Those of a process that is gone are not, nor may be older ones while requests fail:
+ * a command that was given up cannot always take its mark off.
+ */
+function standsFor(mark: Mark | undefined, change: Change, facts: Facts): boolean {
+  if (mark?.by !== change.by) return false;
+  return facts.now - mark.at < 5 * second || (facts.calmSince !== undefined && mark.at > facts.calmSince);
 }
 
 /** Budgets of these worlds with a schedule begin each hour. */

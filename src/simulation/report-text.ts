@@ -10,7 +10,8 @@ export function summaryText({ scenario, seed, hours, summary, coverage, hash }: 
   const reasons = Object.entries(disruptions).map(([reason, count]) => `${count} ${reason}`);
   const of = (kind: string): string => {
     const found = Object.entries(coverage).filter(([key]) => key.startsWith(`${kind}/`));
-    return `${found.length} kinds, ${found.reduce((sum, [, count]) => sum + count, 0)} times`;
+    const exercised = found.filter(([, count]) => count > 0).length;
+    return `${exercised} of ${found.length} kinds, ${found.reduce((sum, [, count]) => sum + count, 0)} times`;
   };
   return [
     `scenario ${scenario}, seed ${seed}, ${hours} h: ${medianNodes} nodes and ${medianPods} pods at the median`,

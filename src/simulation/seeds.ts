@@ -19,5 +19,3 @@ const rotation = [
 export function scenarioOfSeed(seed: number): string {
   return rotation[(seed - 1) % rotation.length]!;
 }
-
-export const ciSeeds: readonly number[] = Array.from({ length: 100 }, (_, i) => i + 1);

@@ -55,7 +55,7 @@ function keyOf({ conditionType, conditionStatus }: RepairPolicy): string {
 /** undefined for what cannot be read: the check is Cluster API's to complain about. */
 function policyOf({ type, status, timeout, timeoutSeconds }: UnhealthyCondition): RepairPolicy | undefined {
   const tolerationMs = timeoutSeconds === undefined ? readDuration(timeout ?? '') : timeoutSeconds * 1000;
-  if (!type || (status !== 'True' && status !== 'False' && status !== 'Unknown') || tolerationMs === undefined) return;
+  if (!type || (status !== 'True' && status !== 'False' && status !== 'Unknown') || !tolerationMs) return;
   return { conditionType: type, conditionStatus: status, tolerationMs };
 }
 

@@ -74,9 +74,8 @@ describe('a ledger', () => {
     expect(formatLedger(plan.ledger)!.length).toBeLessThanOrEqual(2000);
     expect(plan.replicas).toBeGreaterThan(40);
     const held = claimsOf(plan.ledger);
-    const after = planEntries({ ...state, ledger: plan.ledger, replicas: plan.replicas }, [
-      ...held.slice(0, 10).map((uid) => release(uid)),
-    ]);
+    const going = held.slice(0, 10).map((uid) => release(uid));
+    const after = planEntries({ ...state, ledger: plan.ledger, replicas: plan.replicas }, going);
     const next = planEntries({ ...state, ledger: after.ledger, replicas: after.replicas }, [raise(uids[99]!)]);
     expect([after.replicas, next.replicas, next.isOverfull]).toEqual([plan.replicas - 10, plan.replicas - 9, false]);
   });

@@ -148,7 +148,7 @@ export function planEntries(state: LedgerState, entries: readonly Entry[]): Plan
   const adopting: string[] = [];
   let lost = 0;
   const baseline = baselineOf(machines);
-  const space = room === undefined ? Number.POSITIVE_INFINITY : spaceFor(entries, ledger, baseline, room);
+  const space = spaceFor(entries, ledger, baseline, room);
   let isOverfull = false;
   let adoptable = machines.filter(isUnclaimed).length - pendingOf(ledger);
   for (const entry of entries) {
@@ -181,10 +181,8 @@ export function planEntries(state: LedgerState, entries: readonly Entry[]): Plan
   // What Cluster API made in place of a lost Machine is for whoever comes next; what then is left goes.
   const spare = spareMachines(state, replicas - raised.length, lost);
   const given = spare.slice(0, raised.length).map(nameOf);
-  if (raised.length > 0) {
-    ledger = withBatch(ledger, { ...baseline, ...(given.length > 0 ? { given } : {}), claims: raised });
-  }
-  if (adopting.length > 0) ledger = withBatch(ledger, adopted(adopting));
+  const batch = { ...baseline, ...(given.length > 0 ? { given } : {}), claims: raised };
+  ledger = { ...ledger, pending: nonEmpty([...ledger.pending, batch, adopted(adopting)]) };
   const changed = replicas !== state.replicas || formatLedger(ledger) !== formatLedger(state.ledger);
   return { ledger, replicas, refused, isOverfull, marks: spare.slice(raised.length), changed };
 }
@@ -193,7 +191,8 @@ export function planEntries(state: LedgerState, entries: readonly Entry[]): Plan
  * How many more NodeClaims can be written down for sure. What cannot be recorded is not raised: a replica that nobody knows
  * the reason of would be lost.
  */
-function spaceFor(entries: readonly Entry[], ledger: Ledger, baseline: Omit<Batch, 'claims'>, room: number): number {
+function spaceFor(entries: readonly Entry[], ledger: Ledger, baseline: Omit<Batch, 'claims'>, room?: number): number {
+  if (room === undefined) return Number.POSITIVE_INFINITY;
   const each = Math.max(...entries.map(({ uid }) => uid.length)) + '"",'.length;
   // Two batches at most: those that are raised for, those that adopt.
   const frame = JSON.stringify(withBatch(withBatch(ledger, { ...baseline, claims: [] }), adopted([]))).length + 1;

@@ -8,6 +8,7 @@ import type {
   NodeClassState,
   ProviderHarness,
 } from '../../../cloud/conformance/harness.ts';
+import { forwarding } from '../../../cloud/forwarding.ts';
 import type { CloudProvider } from '../../../cloud/provider.ts';
 import type { Behavior } from '../../../embedded/clouds/cluster-api/objects.ts';
 import { type Fault, FaultyTransport } from '../../../kube/testing/faulty-transport.ts';
@@ -114,15 +115,13 @@ export class ClusterApiHarness implements ProviderHarness {
   /** Machines take their time: it passes while a call waits. */
   #inTime(provider: CloudProvider): CloudProvider {
     const world = this.#world;
-    return {
-      ...provider,
-      name: provider.name,
+    return forwarding(provider, {
       create: (claim, signal) => world.finish(provider.create(claim, signal)),
       delete: (claim, signal) => world.finish(provider.delete(claim, signal)),
       get: (id, signal) => world.finish(provider.get(id, signal)),
       list: (signal) => world.finish(provider.list(signal)),
       instanceTypes: (pool, signal) => world.finish(provider.instanceTypes(pool, signal)),
       driftReason: (claim, signal) => world.finish(provider.driftReason(claim, signal)),
-    };
+    });
   }
 }

@@ -63,9 +63,10 @@ const largestCommand = 64;
 
 /** The commands, each of which saves by itself; together they leave every pod a place. */
 export function consolidate<T extends Removable>(options: ConsolidateOptions<T>): RemovalCommand<T>[] {
-  const removals = new Removals(options.problem);
+  const isLarge = options.removable.length > largeCluster;
+  const removals = new Removals(options.problem, !isLarge);
   let best: { commands: RemovalCommand<T>[]; gain: number } | undefined;
-  for (const strategy of options.removable.length > largeCluster ? [quickest] : strategies) {
+  for (const strategy of isLarge ? [quickest] : strategies) {
     const search = new Search(options, removals, best !== undefined);
     const commands = search.run(strategy);
     const gain = commands.reduce((sum, command) => sum + gainOf(command, options.movePrice ?? 0), 0);

@@ -79,8 +79,11 @@ export class Removals {
   /** What takes back all that was kept. */
   #kept: (() => void)[] = [];
 
-  /** `problem.state.candidates` names the nodes that may be asked about. */
-  constructor(problem: Problem) {
+  readonly #thorough: boolean;
+
+  /** `problem.state.candidates` names the nodes that may be asked about. `thorough`: more ways to pack are tried. */
+  constructor(problem: Problem, thorough = false) {
+    this.#thorough = thorough;
     this.world = compile(problem, { candidatesStay: true });
     const { batch, targets } = this.world;
     this.#pods = targets.map(() => undefined);
@@ -186,7 +189,7 @@ export class Removals {
     // Other ways cost more to find: only where the bound says that much is left to gain.
     const bound = this.leastCost(slots);
     if (pods.length > 1 && (best?.price ?? budget) > farFromBound * bound) attempt(thrifty);
-    if (pods.length > 1 && pods.length <= fewPods)
+    if (this.#thorough && pods.length > 1 && pods.length <= fewPods)
       for (const way of otherWays) if (best && best.price > nearBound * bound) attempt(way);
     if (!best) {
       this.takeBack();

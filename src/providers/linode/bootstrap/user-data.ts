@@ -213,7 +213,7 @@ function ownId(path: string): string[] {
   return [
     'set -euo pipefail',
     `session=$(curl -sf --retry 30 --retry-all-errors -X PUT -H 'Metadata-Token-Expiry-Seconds: 300' ${service}/token)`,
-    `id=$(curl -sf --retry 30 --retry-all-errors -H "Metadata-Token: $session" -H 'Accept: application/json' ${service}/instance | sed -E 's/.*"id": *([0-9]+).*/\\1/')`,
+    `id=$(curl -sf --retry 30 --retry-all-errors -H "Metadata-Token: $session" -H 'Accept: application/json' ${service}/instance | grep -oE '"id": *[0-9]+' | head -n1 | tr -dc 0-9)`,
     `sed -i "s/${idMark}/$id/" ${path}`,
   ];
 }

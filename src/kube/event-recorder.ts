@@ -100,6 +100,7 @@ export class EventRecorder {
   }
 
   #take(event: EventToRecord): void {
+    if (planted('event-storm')) void this.#write(this.#eventOf(event), undefined).catch(() => undefined);
     if (this.#stop.signal.aborted || !this.#isNews(event)) return;
     if (event.limiter && !event.limiter.tryTake()) return;
     this.#onEvent?.(event);
@@ -171,7 +172,7 @@ export class EventRecorder {
   }
 
   async #send(event: Event): Promise<void> {
-    const correlated = planted('event-storm') ? { event } : this.#correlator.correlate(event);
+    const correlated = this.#correlator.correlate(event);
     if (!correlated) return;
     const { signal } = this.#stop;
     for (let attempt = 1; !signal.aborted; attempt++) {

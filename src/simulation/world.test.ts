@@ -5,6 +5,7 @@ import { planOf, prefixOf, sizeOf } from './plan.ts';
 import { summaryText, violationText } from './report-text.ts';
 import { type RunReport, runWorld, scenarioNamed } from './run.ts';
 import type { ScenarioShape } from './scenarios.ts';
+import { shortestPrefix } from './shrink.ts';
 
 const minute = 60_000;
 
@@ -48,8 +49,13 @@ describe('a world', () => {
     plant('ignores-disruption-budgets');
     try {
       const report = await firstViolation();
-      expect(violationText(report, undefined)).toContain(`--seed ${report.seed}`);
       expect(report.trace.length).toBeGreaterThan(10);
+      const shrunk = await shortestPrefix(report, { scenario: tiny, seed: report.seed, hours: 1 }, 3);
+      expect(shrunk.report.violations[0]?.invariant).toBe(report.violations[0]?.invariant);
+      expect(shrunk.events).toBeLessThan(shrunk.of);
+      const text = violationText(report, shrunk);
+      expect(text).toContain(`--seed ${report.seed} --hours 1 --events ${shrunk.events}`);
+      expect(text).toContain('pods/moved-gently');
     } finally {
       plant(undefined);
     }

@@ -116,3 +116,17 @@ test('the reference of the demo has every event with every field, and no other',
   expect([...declared.keys()].length).toBeGreaterThan(8);
   expect(new Map(documented)).toEqual(declared);
 });
+
+test('every test that the threat model names is there', () => {
+  const text = read('docs/security.md');
+  const tests = filesIn('src')
+    .concat(filesIn('test'), filesIn('hack'))
+    .filter((path) => path.endsWith('.test.ts'));
+  const named = [...text.matchAll(/`((?:src|test|hack)\/[^`]+\.test\.ts)`/g)].map(([, path]) => path!);
+  expect(named.filter((path) => !tests.includes(path))).toEqual([]);
+  // Titles are sentences in backquotes; other things in backquotes are words, fields and paths.
+  const titles = [...text.matchAll(/`([a-z][^`/]* [^`/]* [^`/]* [^`]*)`/g)].map(([, title]) => title!);
+  const sources = tests.map(read).join('\n');
+  expect(titles.length).toBeGreaterThan(8);
+  expect(titles.filter((title) => !sources.includes(`test('${title}'`))).toEqual([]);
+});

@@ -44,10 +44,8 @@ class Story {
   async run(mutant: Mutant | undefined, restMinutes: number): Promise<Validator> {
     const { world } = this;
     const { clusters, registry, clock, log, metrics, random, executor, settings } = world;
-    registerControllers(world.manager, {
-      ...{ clusters, registry, clock, log, metrics, random, executor, settings },
-      ...(mutant ? { disruptionMethods: mutant(world) } : {}),
-    });
+    const parts = { clusters, registry, clock, log, metrics, random, executor, settings };
+    registerControllers(world.manager, mutant ? { ...parts, disruptionMethods: mutant(world) } : parts);
     await this.#furnish();
     await this.#untilRunning();
     for (let round = 0; round < 2; round++) {

@@ -41,12 +41,19 @@ function isAlike(a: Pod, b: Pod): boolean {
     was.annotations === is.annotations &&
     was.ownerReferences === is.ownerReferences &&
     was.deletionTimestamp === is.deletionTimestamp &&
-    a.status?.phase === b.status?.phase &&
-    a.status?.startTime === b.status?.startTime &&
-    a.status?.nominatedNodeName === b.status?.nominatedNodeName &&
-    a.status?.containerStatuses === b.status?.containerStatuses &&
-    a.status?.initContainerStatuses === b.status?.initContainerStatuses &&
-    a.status?.resourceClaimStatuses === b.status?.resourceClaimStatuses &&
+    hasSameStatus(a, b)
+  );
+}
+
+function hasSameStatus(a: Pod, b: Pod): boolean {
+  const [was, is] = [a.status ?? {}, b.status ?? {}];
+  return (
+    was.phase === is.phase &&
+    was.startTime === is.startTime &&
+    was.nominatedNodeName === is.nominatedNodeName &&
+    was.containerStatuses === is.containerStatuses &&
+    was.initContainerStatuses === is.initContainerStatuses &&
+    was.resourceClaimStatuses === is.resourceClaimStatuses &&
     conditionsOf(a) === conditionsOf(b)
   );
 }

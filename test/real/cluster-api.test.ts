@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cluster API's own managers, hub and workload as two real API servers, and our controller between them: the scenarios
-// that src/providers/cluster-api/scenarios.test.ts plays on the model, with the same outcomes. `npm run nightly -- cluster-api` plays all of
-// them, with longer pauses.
+// that src/providers/cluster-api/scenarios.test.ts plays on the model, with the same outcomes.
+// `npm run nightly -- cluster-api` plays all of them, with longer pauses.
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { scenarios } from '../../src/providers/cluster-api/testing/scenarios.ts';
 import { grantedBy } from './audit.ts';

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The core manager of Cluster API on a real API server: its CRDs, a Cluster whose control plane is managed elsewhere, and
 // the manager itself. Its webhooks are not registered: what they would fill in is written out.
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sourcesOf, tool } from '../../../hack/tools/tools.ts';
+import { RealClock } from '../../../src/base/clock.ts';
+import { SystemRandom } from '../../../src/base/random.ts';
+import { makeCertificate } from '../../../src/embedded/certificates.ts';
 import { clusterApiCrds } from '../../../src/embedded/clouds/cluster-api/crds.ts';
 import { apply, kubectl } from '../kubectl.ts';
 import { freePort, RunningProgram } from '../processes.ts';
@@ -83,9 +85,9 @@ export async function startManager(hub: string, folder: string, log?: string): P
   const certificates = join(folder, 'manager');
   mkdirSync(certificates, { recursive: true });
   // Its webhook server insists on one, although nobody calls it.
-  const [key, certificate] = ['tls.key', 'tls.crt'].map((file) => join(certificates, file));
-  const line = `req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -keyout ${key} -out ${certificate}`;
-  execFileSync('openssl', line.split(' '), { stdio: 'ignore' });
+  const { certificate, key } = makeCertificate(new RealClock(), new SystemRandom(), ['localhost'], ['127.0.0.1']);
+  writeFileSync(join(certificates, 'tls.crt'), certificate);
+  writeFileSync(join(certificates, 'tls.key'), key);
   const [webhooks, health] = [await freePort(), await freePort()];
   const manager = new RunningProgram(
     'the Cluster API manager',

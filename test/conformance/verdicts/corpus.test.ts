@@ -4,14 +4,18 @@ import { describe, expect, test } from 'vitest';
 import { allCrds } from '../../../src/api/crd.ts';
 import { deepClone } from '../../../src/base/freeze.ts';
 import { formatFieldErrors, StructuralSchema } from '../../../src/kube/schema/index.ts';
-import { type CandidateObject, corpus } from './corpus.ts';
+import { type CandidateObject, corpus, type VerdictCase } from './corpus.ts';
 
+/** By served version and kind. */
 const schemas = new Map(
-  allCrds().map((crd) => [
-    crd.spec.names.kind as string,
-    new StructuralSchema(crd.spec.versions[0]!.schema.openAPIV3Schema),
-  ]),
+  allCrds().flatMap(({ spec }) =>
+    spec.versions.map((version) => [
+      `${spec.group}/${version.name} ${spec.names.kind}`,
+      new StructuralSchema(version.schema.openAPIV3Schema),
+    ]),
+  ),
 );
+const kindOf = ({ object }: VerdictCase): string => `${object.apiVersion} ${object.kind}`;
 
 /** An object as it reaches validation: pruned and defaulted. */
 function admitted(schema: StructuralSchema, object: CandidateObject): unknown {
@@ -19,10 +23,10 @@ function admitted(schema: StructuralSchema, object: CandidateObject): unknown {
 }
 
 describe('the corpus', () => {
-  test('covers all kinds, both verdicts and updates, under unique names', () => {
+  test('covers all kinds in all versions, both verdicts and updates, under unique names', () => {
     expect(new Set(corpus.map(({ id }) => id)).size).toBe(corpus.length);
     for (const kind of schemas.keys()) {
-      const cases = corpus.filter((verdictCase) => verdictCase.kind === kind);
+      const cases = corpus.filter((verdictCase) => kindOf(verdictCase) === kind);
       expect(cases.some(({ valid }) => valid) && cases.some(({ valid }) => !valid), kind).toBe(true);
       expect(
         cases.some(({ old }) => old),
@@ -31,8 +35,9 @@ describe('the corpus', () => {
     }
   });
 
-  test.each(corpus.filter(({ beyondSchema }) => !beyondSchema))('$id: $why', ({ kind, object, old, valid }) => {
-    const schema = schemas.get(kind)!;
+  test.each(corpus.filter(({ beyondSchema }) => !beyondSchema))('$id: $why', (verdictCase) => {
+    const { object, old, valid } = verdictCase;
+    const schema = schemas.get(kindOf(verdictCase))!;
     const before = old && admitted(schema, old);
     if (old) expect(formatFieldErrors(schema.validate(before))).toBe('');
     const errors = schema.validate(admitted(schema, object), before);

@@ -2,6 +2,7 @@
 // The corpus of verdicts: valid and invalid objects of all our kinds. It is put to our schema validation, to the
 // embedded API server, to a real kube-apiserver with our CRDs and to one with upstream's.
 import { clusterApiNodeClassCases } from './cluster-api-cases.ts';
+import { linodeNodeClassCases } from './linode-cases.ts';
 import { nodeClaimCases } from './node-claim-cases.ts';
 import { nodeOverlayCases } from './node-overlay-cases.ts';
 import { nodePoolCases } from './node-pool-cases.ts';
@@ -18,4 +19,5 @@ export const corpus: readonly VerdictCase[] = [
   ...capacityBufferCases,
   ...kwokNodeClassCases,
   ...clusterApiNodeClassCases,
+  ...linodeNodeClassCases,
 ];

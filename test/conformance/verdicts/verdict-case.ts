@@ -7,7 +7,8 @@ export type VerdictKind =
   | 'NodeOverlay'
   | 'CapacityBuffer'
   | 'KWOKNodeClass'
-  | 'ClusterAPINodeClass';
+  | 'ClusterAPINodeClass'
+  | 'LinodeNodeClass';
 
 /** An object as a user would send it, right or wrong. */
 export interface CandidateObject {
@@ -45,15 +46,21 @@ const apiVersions: Readonly<Record<VerdictKind, string>> = {
   CapacityBuffer: 'autoscaling.x-k8s.io/v1beta1',
   KWOKNodeClass: 'karpenter.kwok.sh/v1alpha1',
   ClusterAPINodeClass: 'karpenter.cluster.x-k8s.io/v1alpha1',
+  LinodeNodeClass: 'karpenter.k8s.linode/v1',
 };
 
 /** Collects the cases of one kind. `Fields` are the top-level fields of the object: spec, and status or metadata where they matter. */
 export class CaseList {
   readonly cases: VerdictCase[] = [];
   readonly #kind: VerdictKind;
+  readonly #apiVersion: string;
+  readonly #prefix: string;
 
-  constructor(kind: VerdictKind) {
+  /** `apiVersion` is another served version than the main one. */
+  constructor(kind: VerdictKind, apiVersion?: string) {
     this.#kind = kind;
+    this.#apiVersion = apiVersion ?? apiVersions[kind];
+    this.#prefix = [kind.toLowerCase(), ...(apiVersion?.split('/').slice(1) ?? [])].join('-');
   }
 
   valid(name: string, fields: Fields, why: string, options: { upstreamValid?: boolean } = {}): void {
@@ -85,7 +92,7 @@ export class CaseList {
     entry: { name: string; fields: Fields; old?: Fields } & Omit<VerdictCase, 'id' | 'kind' | 'object' | 'old'>,
   ): void {
     const { name, fields, old, ...rest } = entry;
-    const id = `${this.#kind.toLowerCase()}-${name}`;
+    const id = `${this.#prefix}-${name}`;
     this.cases.push({
       id,
       kind: this.#kind,
@@ -98,7 +105,7 @@ export class CaseList {
   #object(name: string, fields: Fields): CandidateObject {
     const { metadata, ...rest } = fields;
     return {
-      apiVersion: apiVersions[this.#kind],
+      apiVersion: this.#apiVersion,
       kind: this.#kind,
       metadata: {
         name,

@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The workloads of the apps group.
 import { deepEqual } from '../../base/freeze.ts';
-import type { DaemonSet, Deployment, ReplicaSet, StatefulSet } from '../../kube/kinds.ts';
+import type {
+  DaemonSet,
+  Deployment,
+  PodTemplateSpec,
+  ReplicaSet,
+  StatefulSet,
+  StatefulSetSpec,
+} from '../../kube/kinds.ts';
 import type { FieldError } from '../../kube/schema/field-error.ts';
 import * as print from '../printing/workloads.ts';
 import type { Resource } from '../resource.ts';
@@ -184,7 +191,7 @@ const statefulSets = define<StatefulSet>({
     validate: ({ spec }) => [
       ...notNegative('spec.replicas', spec?.replicas),
       ...selectorMatchesTemplate(spec?.selector, spec?.template),
-      ...validateTemplate(spec?.template, always),
+      ...validateTemplate(spec && withClaims(spec), always),
     ],
     validateUpdate: ({ spec }, old) => {
       const same = deepEqual({ ...spec, ...pick(old.spec!, mutableParts) }, old.spec);
@@ -201,6 +208,19 @@ const statefulSets = define<StatefulSet>({
     },
   },
 });
+
+/** The template as pods get it: with a volume for each claim, in place of one of the same name. */
+function withClaims({ template, volumeClaimTemplates = [] }: StatefulSetSpec): PodTemplateSpec | undefined {
+  if (!template?.spec || volumeClaimTemplates.length === 0) return template;
+  const claims = new Map(
+    volumeClaimTemplates.map(({ metadata }) => {
+      const name = metadata?.name ?? '';
+      return [name, { name, persistentVolumeClaim: { claimName: name } }];
+    }),
+  );
+  const others = template.spec.volumes?.filter(({ name }) => !claims.has(name)) ?? [];
+  return { ...template, spec: { ...template.spec, volumes: [...claims.values(), ...others] } };
+}
 
 const mutableParts = [
   'replicas',

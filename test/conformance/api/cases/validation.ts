@@ -399,6 +399,43 @@ export const validationCases: readonly ConformanceCase[] = [
     },
   },
   {
+    id: 'validation/claims-are-volumes',
+    title: 'the claims of a StatefulSet are volumes of its pods: they are mounted by name, and nothing else is',
+    run: async ({ a, b, path }) => {
+      const labels = { app: 'x' };
+      const set = (name: string, mount: string, more: object = {}) => ({
+        metadata: { name },
+        spec: {
+          serviceName: 'x',
+          replicas: 0,
+          selector: { matchLabels: labels },
+          template: {
+            metadata: { labels },
+            spec: { containers: [{ ...container, volumeMounts: [{ name: mount, mountPath: '/data' }] }], ...more },
+          },
+          volumeClaimTemplates: [
+            {
+              metadata: { name: 'data' },
+              spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+            },
+          ],
+        },
+      });
+      const created = await ok(a.post(path('statefulsets'), set('claimed', 'data')));
+      // The template is kept as it was given.
+      has(created, { spec: { template: { spec: { volumes: undefined } } } });
+      await ok(b.merge(path('statefulsets', 'claimed'), { spec: { minReadySeconds: 1 } }));
+      await ok(a.post(path('statefulsets'), set('both', 'data', { volumes: [{ name: 'data', emptyDir: {} }] })));
+      await ok(a.post(path('statefulsets'), set('own', 'logs', { volumes: [{ name: 'logs', emptyDir: {} }] })));
+      await refused(
+        b.post(path('statefulsets'), set('x', 'logs')),
+        422,
+        'Invalid',
+        'StatefulSet.apps "x" is invalid: spec.template.spec.containers[0].volumeMounts[0].name: Not found: "logs"',
+      );
+    },
+  },
+  {
     id: 'validation/immutable-selector',
     title: 'the selector of a Deployment is fixed',
     run: async ({ a, b, path }) => {

@@ -11,6 +11,7 @@ import { age } from '../printing/human-duration.ts';
 import { compareVersions } from '../registry.ts';
 import type { Column, Resource, ScalePaths, ServedVersion, Strategy, Verb } from '../resource.ts';
 import { compileJsonPath, scalarText } from './json-path.ts';
+import { scaleSpecErrors, scaleStatusErrors } from './scale-errors.ts';
 
 type DefinitionVersion = CustomResourceDefinition['spec']['versions'][number];
 
@@ -44,7 +45,7 @@ export function customResource(definition: CustomResourceDefinition): Resource {
     versions,
     storageVersion: storage.name,
     subresources: [],
-    strategy: customStrategy(schemas.get(storage.name)!, hasStatus),
+    strategy: customStrategy(schemas.get(storage.name)!, hasStatus, scalePaths(storage)),
     fields: selectableFields(storage),
     indexed: [],
     generation: true,
@@ -60,6 +61,17 @@ function schemaOf(version: DefinitionVersion): StructuralSchema {
   return new StructuralSchema((version.schema?.openAPIV3Schema ?? {}) as JsonSchema);
 }
 
+function scalePaths({ subresources }: DefinitionVersion): ScalePaths | undefined {
+  const scale = subresources?.scale;
+  return (
+    scale && {
+      specReplicas: scale.specReplicasPath,
+      statusReplicas: scale.statusReplicasPath,
+      ...(scale.labelSelectorPath === undefined ? {} : { selector: scale.labelSelectorPath }),
+    }
+  );
+}
+
 function servedVersion(
   definition: CustomResourceDefinition,
   version: DefinitionVersion,
@@ -67,12 +79,7 @@ function servedVersion(
   storageVersion: string,
 ): ServedVersion {
   const { group } = definition.spec;
-  const scale = version.subresources?.scale;
-  const paths: ScalePaths | undefined = scale && {
-    specReplicas: scale.specReplicasPath,
-    statusReplicas: scale.statusReplicasPath,
-    ...(scale.labelSelectorPath === undefined ? {} : { selector: scale.labelSelectorPath }),
-  };
+  const paths = scalePaths(version);
   const apiVersion = `${group}/${version.name}`;
   return {
     name: version.name,
@@ -157,7 +164,7 @@ function replaceBody(fields: Fields, body: Fields): void {
   for (const key of Object.keys(body)) if (!(envelope as readonly string[]).includes(key)) fields[key] = body[key];
 }
 
-function customStrategy(schema: StructuralSchema, hasStatus: boolean): Strategy {
+function customStrategy(schema: StructuralSchema, hasStatus: boolean, scale: ScalePaths | undefined): Strategy {
   const check = (object: KubeObject, old?: KubeObject): FieldError[] => schema.validate(object, old);
   const applyDefaults = (object: KubeObject): void => {
     const value = schema.default(object) as unknown as Fields;
@@ -171,9 +178,17 @@ function customStrategy(schema: StructuralSchema, hasStatus: boolean): Strategy 
       // The real server reads what it stored with defaults: a status that has one is there from the start.
       applyDefaults(object);
     },
-    validate: (object, _context, old) => check(object, old),
-    validateStatus: (object, old) => check(object, old).map(inStatus),
+    validate: (object, _context, old) =>
+      beforeRules(check(object, old), [...scaleSpecErrors(object, scale), ...scaleStatusErrors(object, scale)]),
+    validateStatus: (object, old) => beforeRules(check(object, old).map(inStatus), scaleStatusErrors(object, scale)),
   };
+}
+
+/** More errors; the remark that rules were not checked stays the last. */
+function beforeRules(errors: FieldError[], more: readonly FieldError[]): FieldError[] {
+  if (more.length === 0) return errors;
+  const remarks = errors.filter(({ field }) => field === '<nil>');
+  return [...errors.filter(({ field }) => field !== '<nil>'), ...more, ...remarks];
 }
 
 /** Errors of a status write name their place from within the status. */

@@ -58,19 +58,32 @@ function nothingHalfDone(): Invariant {
         const node = byId.get(claim.status?.providerID ?? '-');
         if (isGoing(claim) && !ages && !(node && isHeld(facts, node)))
           report.violated(`NodeClaim ${nameOf(claim)} is still going`);
-        else if (!node && !ages) report.violated(`NodeClaim ${nameOf(claim)} has no Node`);
+        else if (!node && !ages && !isYoung(facts, claim.metadata.creationTimestamp))
+          report.violated(`NodeClaim ${nameOf(claim)} has no Node`);
       }
       for (const node of nodes) {
         if (!node.metadata.labels?.[poolLabel]) continue;
         const claim = claims.find(({ status }) => status?.providerID === node.spec?.providerID);
         if (!claim) {
           if (!(isGoing(node) && isHeld(facts, node))) report.violated(`Node ${nameOf(node)} has no NodeClaim`);
-        } else if (isMarked(node) && !isGoing(claim) && !isGoing(node)) {
+        } else if (isMarked(node) && !isGoing(claim) && !isGoing(node) && !isYoung(facts, markedAt(claim))) {
           report.violated(`Node ${nameOf(node)} is marked as disrupted, and nobody takes it away`);
         }
       }
     },
   };
+}
+
+/** Rolling a drifted fleet within its budgets takes longer than a rest: what began a moment ago is not half done. */
+const commandMs = 10 * minute;
+
+function isYoung({ now }: Facts, since: string | null | undefined): boolean {
+  return typeof since === 'string' && now - Date.parse(since) < commandMs;
+}
+
+/** When a command began to disrupt a NodeClaim. */
+function markedAt({ status }: NodeClaim): string | undefined {
+  return status?.conditions?.find(({ type }) => type === 'DisruptionReason')?.lastTransitionTime;
 }
 
 function isMarked({ spec }: Node): boolean {

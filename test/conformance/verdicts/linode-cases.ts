@@ -174,11 +174,6 @@ for (const field of ['evictionHard', 'evictionSoft']) {
 }
 classes.invalid('evictionhard-other', kubelet({ evictionHard: { 'cpu.available': '5%' } }), 'there are six signals');
 classes.invalid(
-  'evictionsoft-other',
-  kubelet({ evictionSoft: { 'cpu.available': '5%' }, evictionSoftGracePeriod: { 'cpu.available': '1m' } }),
-  'the same for soft ones',
-);
-classes.invalid(
   'evictionsoft-no-grace',
   kubelet({ evictionSoft: { 'memory.available': '5%' } }),
   'a soft signal needs a grace period',

@@ -66,7 +66,7 @@ function nothingHalfDone(): Invariant {
         const claim = claims.find(({ status }) => status?.providerID === node.spec?.providerID);
         if (!claim) {
           if (!(isGoing(node) && isHeld(facts, node))) report.violated(`Node ${nameOf(node)} has no NodeClaim`);
-        } else if (isMarked(node) && !isGoing(claim) && !isGoing(node) && !isYoung(facts, markedAt(claim))) {
+        } else if (isAbandoned(facts, node, claim)) {
           report.violated(`Node ${nameOf(node)} is marked as disrupted, and nobody takes it away`);
         }
       }
@@ -79,6 +79,11 @@ const commandMs = 10 * minute;
 
 function isYoung({ now }: Facts, since: string | null | undefined): boolean {
   return typeof since === 'string' && now - Date.parse(since) < commandMs;
+}
+
+/** Whether a machine carries the mark of a command that is not carried out. */
+function isAbandoned(facts: Facts, node: Node, claim: NodeClaim): boolean {
+  return isMarked(node) && !isGoing(claim) && !isGoing(node) && !isYoung(facts, markedAt(claim));
 }
 
 /** When a command began to disrupt a NodeClaim. */

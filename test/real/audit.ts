@@ -8,6 +8,7 @@ import type { KubeObject } from '../../src/kube/object.ts';
 interface AuditEntry {
   readonly verb: string;
   readonly requestURI: string;
+  readonly requestReceivedTimestamp: string;
   readonly objectRef?: { readonly apiGroup?: string; readonly resource: string; readonly subresource?: string };
   readonly responseStatus?: { readonly code: number; readonly message?: string };
 }
@@ -36,10 +37,17 @@ export class AuditLog {
     return lines.map((line) => JSON.parse(line) as AuditEntry);
   }
 
-  /** What was refused for want of rights, in words. */
-  refusals(): string[] {
+  /**
+   * What was refused for want of rights, in words. An API server that starts refuses everything until it has read the
+   * roles: what it said in these times does not count.
+   */
+  refusals(starting: readonly { readonly from: number; readonly to: number }[] = []): string[] {
     return this.entries()
       .filter(({ responseStatus }) => responseStatus?.code === 403)
+      .filter(({ requestReceivedTimestamp }) => {
+        const at = Date.parse(requestReceivedTimestamp);
+        return !starting.some(({ from, to }) => at >= from && at <= to);
+      })
       .map(({ verb, requestURI, responseStatus }) => `${verb} ${requestURI}: ${responseStatus?.message}`);
   }
 

@@ -55,6 +55,8 @@ export class RealRig implements Rig {
   readonly controller: RunningProgram;
   /** What the controller asked of either API server. */
   readonly audits: { hub: AuditLog; workload: AuditLog };
+  /** When the hub's API server was away or starting. */
+  readonly restarts: { from: number; to: number }[] = [];
   readonly #planes: { hub: ControlPlane; workload: ControlPlane };
   readonly #manager: RunningProgram;
   readonly #witness: MachineWitness;
@@ -153,8 +155,10 @@ export class RealRig implements Rig {
     process.kill(this.#manager.pid!, 'SIGCONT');
   }
 
-  restartHub(): Promise<void> {
-    return this.#planes.hub.restartApiServer(3000);
+  async restartHub(): Promise<void> {
+    const from = Date.now();
+    await this.#planes.hub.restartApiServer(3000);
+    this.restarts.push({ from, to: Date.now() + 2000 });
   }
 
   /** Gives the controller's exit code. */

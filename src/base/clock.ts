@@ -22,7 +22,8 @@ export interface Clock {
   breathe(): Promise<void>;
 }
 
-abstract class BaseClock implements Clock {
+/** What clocks share: sleeping is a timer that a signal may end. */
+export abstract class BaseClock implements Clock {
   abstract now(): number;
   abstract monotonic(): number;
   abstract after(ms: number, callback: () => void): Timer;
@@ -157,6 +158,17 @@ export class VirtualClock extends BaseClock {
       if (due > limit) throw new Error(`the awaited state did not come about within ${limitMs} ms of virtual time`);
       await this.step(Math.max(0, due - this.#now));
     }
+  }
+
+  /** Waits for a promise while time passes; throws after `limitMs` of virtual time in which it did not settle. */
+  async finish<T>(promise: Promise<T>, limitMs?: number): Promise<T> {
+    let done = false;
+    promise.then(
+      () => (done = true),
+      () => (done = true),
+    );
+    await this.until(() => done, limitMs);
+    return promise;
   }
 }
 

@@ -35,15 +35,7 @@ beforeEach(() => {
   client = new LinodeClient({ door, token: secret, clock, metrics: new Metrics() });
 });
 
-async function finish<T>(call: Promise<T>, limitMs = 120_000): Promise<T> {
-  let done = false;
-  call.then(
-    () => (done = true),
-    () => (done = true),
-  );
-  await clock.until(() => done, limitMs);
-  return call;
-}
+const finish = <T>(call: Promise<T>): Promise<T> => clock.finish(call, 120_000);
 
 describe('lists', () => {
   test('are put together from all pages, with the filter on each, and nothing twice', async () => {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The clock of one controller process. It follows the world's, but may be wrong, and it ends with the process.
-import type { Clock, Timer, VirtualClock } from '../../base/clock.ts';
+import { BaseClock, type Timer, type VirtualClock } from '../../base/clock.ts';
 
 /** Wall time may be off and jump; durations are true. No timer fires in a process that hangs, and none after its death. */
-export class ProcessClock implements Clock {
+export class ProcessClock extends BaseClock {
   readonly #world: VirtualClock;
   readonly #timers = new Set<Timer>();
   /** What fell due while the process hung, in order; undefined while it runs. */
@@ -13,6 +13,7 @@ export class ProcessClock implements Clock {
   skewMs = 0;
 
   constructor(world: VirtualClock) {
+    super();
     this.#world = world;
   }
 
@@ -43,24 +44,6 @@ export class ProcessClock implements Clock {
         this.#timers.delete(timer);
       },
     };
-  }
-
-  sleep(ms: number, signal?: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      if (signal?.aborted) {
-        reject(signal.reason as Error);
-        return;
-      }
-      const onAbort = (): void => {
-        timer.cancel();
-        reject(signal?.reason as Error);
-      };
-      const timer = this.after(ms, () => {
-        signal?.removeEventListener('abort', onAbort);
-        resolve();
-      });
-      signal?.addEventListener('abort', onAbort, { once: true });
-    });
   }
 
   breathe(): Promise<void> {

@@ -178,14 +178,8 @@ export class CapiWorld {
   }
 
   /** Waits for a promise while time passes. */
-  async finish<T>(promise: Promise<T>, limitMs = 60_000): Promise<T> {
-    let done = false;
-    promise.then(
-      () => (done = true),
-      () => (done = true),
-    );
-    await this.clock.until(() => done, limitMs);
-    return promise;
+  finish<T>(promise: Promise<T>, limitMs = 60_000): Promise<T> {
+    return this.clock.finish(promise, limitMs);
   }
 
   /** A member with machines of 4 CPUs and 8 GiB. */

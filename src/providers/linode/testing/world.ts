@@ -294,14 +294,8 @@ export class LinodeWorld {
   }
 
   /** Waits for a promise while time passes. */
-  async finish<T>(promise: Promise<T>, limitMs = 180_000): Promise<T> {
-    let done = false;
-    promise.then(
-      () => (done = true),
-      () => (done = true),
-    );
-    await this.clock.until(() => done, limitMs);
-    return promise;
+  finish<T>(promise: Promise<T>, limitMs = 180_000): Promise<T> {
+    return this.clock.finish(promise, limitMs);
   }
 
   /** What a call fails with. */

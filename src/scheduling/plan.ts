@@ -138,7 +138,10 @@ class Search {
     }
     const { templates } = this.#world;
     if (new Set(templates.map(({ weight }) => weight)).size < templates.length)
-      for (const way of [{}, thrifty]) plans.push(this.attempt({ ...way, pools: 'cheapest' }, true) ?? this.first);
+      for (const way of [{}, thrifty]) {
+        const next = this.attempt({ ...way, pools: 'cheapest' }, true);
+        if (next) plans.push(next);
+      }
     // One node for everybody leaves little to rearrange.
     if (this.#best.packed.nodes.length < 2 && this.#best.packed.failed.length === 0) return;
     plans.sort((a, b) => (isBetter(a, b) ? -1 : isBetter(b, a) ? 1 : 0));

@@ -116,6 +116,9 @@ async function run(settings: ProgramSettings, warnings: readonly string[]): Prom
     },
     signal,
   );
+  // All has stopped, and the log is written as it comes: a timer that somebody forgot must not hold the pod until it is
+  // killed.
+  process.exit();
 }
 
 async function loggerFor(settings: ProgramSettings, clock: Clock) {

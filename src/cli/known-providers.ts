@@ -62,7 +62,7 @@ const kwok: KnownProvider = {
   unconfigured: () => undefined,
   async load(parts) {
     const { clusters, clock, log, metrics } = parts;
-    const [{ KwokProvider }, { resumptionController }] = await Promise.all([
+    const [{ KwokProvider }, { kwokRunnables }] = await Promise.all([
       import('../providers/kwok/provider.ts'),
       import('../providers/kwok/resumption.ts'),
     ]);
@@ -74,7 +74,7 @@ const kwok: KnownProvider = {
       log: log.with({ provider: 'kwok' }),
       ...(types ? { types } : {}),
     });
-    const runnables = [resumptionController({ provider, karpenter: clusters.karpenter, clock, log, metrics })];
+    const runnables = kwokRunnables({ provider, karpenter: clusters.karpenter, clock, log, metrics });
     return { provider, runnables };
   },
 };

@@ -139,6 +139,16 @@ describe('the pretended cloud', () => {
     expect((await nodes.list()).items.map((node) => node.spec?.providerID)).toEqual([providerID]);
   });
 
+  test('keeps nobody waiting once it is closed, not even for a machine that is asked for too late', async () => {
+    const { clock, nodes, start } = await world({ delay: '30s' });
+    const provider = start();
+    await provider.create(claim(), signal);
+    provider.close();
+    await provider.create(claim({ name: 'pool-fghij', uid: '7e8bc430-9c3a-11d9-9669-0800200c9a66' }), signal);
+    await clock.step(60_000);
+    expect((await nodes.list()).items).toEqual([]);
+  });
+
   test('deletes a machine once, and then says that it is gone', async () => {
     const { clock, nodes, start } = await world();
     const provider = start();

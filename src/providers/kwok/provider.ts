@@ -52,6 +52,7 @@ export class KwokProvider implements CloudProvider {
   readonly #options: KwokProviderOptions;
   readonly #types: ReadonlyMap<string, InstanceType>;
   readonly #booting = new Map<string, Booting>();
+  #isClosed = false;
 
   constructor(options: KwokProviderOptions) {
     this.#options = options;
@@ -120,6 +121,7 @@ export class KwokProvider implements CloudProvider {
 
   /** Stops waiting for machines; they are resumed after a restart. */
   close(): void {
+    this.#isClosed = true;
     for (const { timer } of this.#booting.values()) timer.cancel();
     this.#booting.clear();
   }
@@ -145,7 +147,7 @@ export class KwokProvider implements CloudProvider {
   #boot(node: Node, delayMs: number): void {
     const { clock, log, workload } = this.#options;
     const name = node.metadata.name!;
-    if (this.#booting.has(name)) return;
+    if (this.#isClosed || this.#booting.has(name)) return;
     let attempts = 0;
     const appear = async (booting: Booting): Promise<void> => {
       try {

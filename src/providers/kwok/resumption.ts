@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Brings back machines that were launched before a restart and whose Nodes had not appeared by then.
+// What runs beside the KWOK provider: machines that were launched before a restart, and whose Nodes had not appeared by
+// then, are brought back; at the end nobody waits for machines any more.
 import { nodeClaimConditions } from '../../api/conditions.ts';
 import { type NodeClaim, nodeClaimKind } from '../../api/node-claim.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { ResourceType } from '../../kube/object.ts';
 import type { Cluster } from '../../runtime/clusters.ts';
-import { Controller } from '../../runtime/controller.ts';
+import { aborted, Controller } from '../../runtime/controller.ts';
 import type { Logger } from '../../runtime/logging.ts';
+import type { Runnable } from '../../runtime/manager.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { providerScheme } from './machine.ts';
 import type { KwokProvider } from './provider.ts';
@@ -20,8 +22,21 @@ export interface ResumptionOptions {
   readonly metrics: Metrics;
 }
 
+/** All that runs beside the provider for as long as the process leads. */
+export function kwokRunnables(options: ResumptionOptions): readonly Runnable[] {
+  const machines: Runnable = {
+    name: 'kwok.machines',
+    async start(signal) {
+      await aborted(signal);
+      // A machine that waits for its Node would keep the process alive after everything else has stopped.
+      options.provider.close();
+    },
+  };
+  return [resumptionController(options), machines];
+}
+
 /** The controller `kwok.resumption`: looks at each NodeClaim that has a machine of ours and no Node yet. */
-export function resumptionController({ provider, karpenter, clock, log, metrics }: ResumptionOptions): Controller {
+function resumptionController({ provider, karpenter, clock, log, metrics }: ResumptionOptions): Controller {
   const claims = karpenter.informers.get(nodeClaimKind as ResourceType<NodeClaim>);
   return new Controller({
     name: 'kwok.resumption',

@@ -11,7 +11,7 @@ import { apiVersionOf, type KubeObject, type ResourceType } from '../../kube/obj
 import { defaultInstanceTypes } from '../../providers/kwok/instance-types.ts';
 import { kwokLabels } from '../../providers/kwok/labels.ts';
 import { KwokProvider } from '../../providers/kwok/provider.ts';
-import { resumptionController } from '../../providers/kwok/resumption.ts';
+import { kwokRunnables } from '../../providers/kwok/resumption.ts';
 import type { CloudParts, LedgerInstance, SimulatedCloud } from '../contract.ts';
 
 const scheme = 'kwok://';
@@ -63,7 +63,7 @@ export function kwokCloud(parts: KwokCloudParts): SimulatedCloud {
     connect({ clock, clusters, log, metrics }) {
       const { karpenter, workload } = clusters;
       const provider = new KwokProvider({ karpenter: karpenter.client, workload: workload.client, clock, log, types });
-      return { provider, runnables: [resumptionController({ provider, karpenter, clock, log, metrics })] };
+      return { provider, runnables: kwokRunnables({ provider, karpenter, clock, log, metrics }) };
     },
     cheapest({ cpu, memory }) {
       const fitting = types.filter(

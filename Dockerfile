@@ -1,5 +1,5 @@
 # The controller as an image: Node 24 without a shell, the built program and its production dependencies, no root.
-#   docker build -t registry.example.com/karpenter-ts:0.1.0 .
+#   docker build --build-arg COMMIT=$(git rev-parse HEAD) -t registry.example.com/karpenter-ts:0.1.0 .
 FROM node:24-trixie-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
@@ -7,8 +7,11 @@ COPY package.json package-lock.json .npmrc ./
 RUN npm ci --ignore-scripts
 COPY bin bin
 COPY hack/run.js hack/run.js
+COPY hack/stamp.js hack/stamp.js
 COPY tsconfig.json tsconfig.build.json ./
 COPY src src
+# The commit is in the log and in the metrics; there is no git here to ask.
+ARG COMMIT
 # Without src the launcher takes dist. The image brings its own Node; those that npm brings are for older machines.
 RUN npm run build && rm -rf src && npm prune --omit=dev --omit=optional --ignore-scripts
 

@@ -16,7 +16,10 @@ try {
   if (!tarball) throw new Error('npm pack made no tarball');
   npm(folder, 'install', '--no-progress', `./${tarball}`);
   const karpenter = join(folder, 'node_modules', '.bin', 'karpenter');
-  console.log(execFileSync(karpenter, ['version'], { encoding: 'utf8' }).trim());
+  const version = execFileSync(karpenter, ['version'], { encoding: 'utf8' }).trim();
+  const built = execFileSync('git', ['rev-parse', '--short=7', 'HEAD'], { encoding: 'utf8' }).trim();
+  if (!version.includes(`commit ${built}`)) throw new Error(`built from ${built}, but it says: ${version}`);
+  console.log(version);
   const cases =
     "import('karpenter-ts/cloud/conformance').then(({ conformanceCases }) => console.log(conformanceCases.length))";
   const count = execFileSync(process.execPath, ['--input-type=module', '-e', cases], { cwd: folder, encoding: 'utf8' });

@@ -12,7 +12,7 @@ import { KubeClient } from '../kube/client.ts';
 import { parseSettings, renderSettingsHelp } from '../runtime/settings.ts';
 import { connect } from './connect.ts';
 import { type ProgramSettings, programSettings } from './program-settings.ts';
-import { version } from './version.ts';
+import { commit, version } from './version.ts';
 
 const usage = 2;
 
@@ -70,7 +70,7 @@ async function run(settings: ProgramSettings, warnings: readonly string[]): Prom
   for (const warning of warnings) log.warn('setting ignored', { warning });
   const metrics = new Metrics();
   metrics.collectProcess();
-  recordBuildInfo(metrics, { version, commit: '', runtime: process.version, arch: process.arch });
+  recordBuildInfo(metrics, { version, commit, runtime: process.version, arch: process.arch });
 
   const transport = await connect(settings.kubeconfig, clock);
   const apart = settings.workloadKubeconfig ? await connect(settings.workloadKubeconfig, clock) : undefined;
@@ -135,7 +135,7 @@ async function loggerFor(settings: ProgramSettings, clock: Clock) {
     level: settings.logLevel,
     outputs,
     sampling: productionSampling,
-    fields: { logger: 'controller' },
+    fields: { logger: 'controller', commit },
   });
 }
 

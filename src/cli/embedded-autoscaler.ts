@@ -17,7 +17,7 @@ import { cloudsNamed, type EmbeddedCloud, type RunningCloud } from './embedded-c
 import { knownProviders } from './known-providers.ts';
 import { type ProgramSettings, programSettings } from './program-settings.ts';
 import { loadProviders } from './providers.ts';
-import { version } from './version.ts';
+import { commit, version } from './version.ts';
 
 /** Kept of the controller's log: what `kubectl logs` shows. */
 export const keptLogBytes = 1_000_000;
@@ -70,7 +70,7 @@ export async function startEmbeddedAutoscaler(options: EmbeddedAutoscalerOptions
   }
   const told = [...players.values()].map((player) => player.settings ?? {});
   const metrics = new Metrics();
-  const log = createLogger({ clock, outputs: [options.log], fields: { logger: 'controller' } });
+  const log = createLogger({ clock, outputs: [options.log], fields: { logger: 'controller', commit } });
   const letGoOfPod = await keepControllerPod({ client: workload.client(), clock, log, node: options.node });
   const providerNames = clouds.map(({ name }) => name);
   const settings = Object.assign(

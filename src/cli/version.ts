@@ -10,6 +10,17 @@ const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.me
 /** The version of this package. */
 export const version: string = manifest.version;
 
+/** The first seven digits of the commit it was built from, as `npm run build` noted it; `unknown` when it runs from its sources. */
+export const commit: string = builtFrom(new URL('../build.json', import.meta.url));
+
+function builtFrom(note: URL): string {
+  try {
+    return (JSON.parse(readFileSync(note, 'utf8')) as { commit: string }).commit;
+  } catch {
+    return 'unknown';
+  }
+}
+
 export function registerVersion(program: Command): void {
   program
     .command('version')
@@ -18,6 +29,7 @@ export function registerVersion(program: Command): void {
     .action((options: { output: string }) => {
       const facts = {
         version,
+        commit,
         node: process.version,
         platform: `${process.platform}-${process.arch}`,
         kubernetes: 'v1.36',
@@ -25,7 +37,7 @@ export function registerVersion(program: Command): void {
       if (options.output === 'json') console.log(JSON.stringify(facts));
       else
         console.log(
-          `karpenter-ts ${facts.version} (node ${facts.node}, ${facts.platform}, Kubernetes ${facts.kubernetes})`,
+          `karpenter-ts ${facts.version} (commit ${commit}, node ${facts.node}, ${facts.platform}, Kubernetes ${facts.kubernetes})`,
         );
     });
 }

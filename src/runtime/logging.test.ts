@@ -75,6 +75,27 @@ describe('a line', () => {
     expect(verbose.parsed()[0]).toMatchObject({ level: 'DEBUG', n: 1, message: 'detail' });
   });
 
+  test('says who wrote it, to those who debug and to nobody else', () => {
+    const verbose = makeLogger({ level: 'debug' });
+    verbose.log.with({ controller: 'x' }).info('went on', { n: 1 });
+    verbose.log.debug('detail');
+    for (const line of verbose.parsed()) expect(line['caller']).toMatch(/^runtime\/logging\.test\.ts:\d+$/);
+    expect(verbose.parsed()[0]?.['caller']).not.toBe(verbose.parsed()[1]?.['caller']);
+    const usual = makeLogger({ level: 'info' });
+    usual.log.error('failed');
+    expect(usual.parsed()[0]).not.toHaveProperty('caller');
+  });
+
+  test('has each key once: what is said last holds', () => {
+    const { log, lines } = makeLogger({ fields: { logger: 'controller' } });
+    log
+      .with({ Node: { name: 'a' } })
+      .with({ Node: { name: 'b' } })
+      .info('initialized nodeclaim', { Node: { name: 'c' } });
+    expect(lines[0]?.match(/"Node":/g)).toHaveLength(1);
+    expect(lines[0]).toContain('"Node":{"name":"c"}');
+  });
+
   test('whose fields cannot be computed is written all the same', () => {
     const { log, parsed } = makeLogger();
     log.info('went on', () => {

@@ -47,18 +47,22 @@ export function createLogger(options: LoggerOptions): Logger {
     stream,
   );
   const sampler = options.sampling && new Sampler(clock, options.sampling);
-  return new PinoLogger(root, sampler, options.fields ? renderFields(options.fields) : {});
+  return new PinoLogger({ pino: root, sampler }, options.fields ? renderFields(options.fields) : {});
+}
+
+/** What a logger shares with those made of it. */
+interface Sink {
+  readonly pino: Pino;
+  readonly sampler: Sampler | undefined;
 }
 
 /** Fields are kept as they are until a line is written: a key that comes again takes the place of the first. */
 class PinoLogger implements Logger {
-  readonly #pino: Pino;
-  readonly #sampler: Sampler | undefined;
+  readonly #sink: Sink;
   readonly #fields: object;
 
-  constructor(logger: Pino, sampler: Sampler | undefined, fields: object) {
-    this.#pino = logger;
-    this.#sampler = sampler;
+  constructor(sink: Sink, fields: object) {
+    this.#sink = sink;
     this.#fields = fields;
   }
 
@@ -79,20 +83,34 @@ class PinoLogger implements Logger {
   }
 
   with(fields: object): Logger {
-    return new PinoLogger(this.#pino, this.#sampler, { ...this.#fields, ...renderFields(fields) });
+    return new PinoLogger(this.#sink, { ...this.#fields, ...renderFields(fields) });
   }
 
   #write(level: LogLevel, message: string, fields: LogFields | undefined): void {
-    if (!this.#pino.isLevelEnabled(level)) return;
-    if (this.#sampler && !this.#sampler.admits(level, message)) return;
+    const { pino, sampler } = this.#sink;
+    if (!pino.isLevelEnabled(level)) return;
+    if (sampler && !sampler.admits(level, message)) return;
+    // As upstream: only who debugs wants to know, and pays for it.
+    const own = pino.isLevelEnabled('debug') ? { ...callerField(this[level]), ...this.#fields } : this.#fields;
     try {
       const data = computeFields(fields);
-      this.#pino[level](data ? { ...this.#fields, ...renderFields(data) } : this.#fields, message);
+      pino[level](data ? { ...own, ...renderFields(data) } : own, message);
     } catch (error) {
       // Fields that cannot be computed or written must not stop who logs them.
-      this.#pino[level]({ ...this.#fields, loggingError: messageOf(error) }, message);
+      pino[level]({ ...own, loggingError: messageOf(error) }, message);
     }
   }
+}
+
+/** Who called `method`, as folder, file and line: `provisioning/provisioner.ts:120`. */
+function callerField(method: (message: string) => void): { readonly caller?: string } {
+  const here: { stack?: string } = {};
+  const limit = Error.stackTraceLimit;
+  Error.stackTraceLimit = 1;
+  Error.captureStackTrace(here, method);
+  Error.stackTraceLimit = limit;
+  const caller = /([^/\\]+[/\\][^/\\]+:\d+):\d+\)?$/.exec(here.stack ?? '')?.[1];
+  return caller === undefined ? {} : { caller: caller.replace('\\', '/') };
 }
 
 /** Counts equal lines within a second. */
@@ -149,7 +167,7 @@ export class LogOutputError extends KarpenterError {
 
 /**
  * An output that shows lines to people: time, level, controller, message and fields, in colours if wanted. What only
- * machines need (the reconcileID, the commit) is left out. The formatter is loaded here and not before: a server never
+ * machines need (the reconcileID, the commit, the caller) is left out. The formatter is loaded here and not before: a server never
  * needs it.
  */
 export async function prettyOutput(target: LogOutput, options: { readonly colors: boolean }): Promise<LogOutput> {
@@ -183,7 +201,7 @@ export async function prettyOutput(target: LogOutput, options: { readonly colors
 }
 
 const hiddenFields = new Set(
-  'level time logger commit message controller stacktrace namespace name reconcileID'.split(' '),
+  'level time logger commit caller message controller stacktrace namespace name reconcileID'.split(' '),
 );
 
 /** The fields worth a look, an object by its name alone: `NodeClaim=x-1`, `Pod=default/web-1`. */

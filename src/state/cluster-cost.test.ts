@@ -22,6 +22,11 @@ function claim(name: string, own: Record<string, string> = {}, pool = 'default')
   return { ...plain, metadata: { ...plain.metadata, labels: { ...plain.metadata.labels, ...capacityType, ...own } } };
 }
 
+function withoutZone(launched: NodeClaim): NodeClaim {
+  const { [labels.zone]: _zone, ...rest } = launched.metadata.labels ?? {};
+  return { ...launched, metadata: { ...launched.metadata, labels: rest } };
+}
+
 function type(name: string, price: number, zone = 'zone-a', capacityType = 'spot'): InstanceType {
   const requirements = [
     { key: labels.zone, operator: 'In', values: [zone] },
@@ -52,6 +57,12 @@ describe('the cost of a pool', () => {
     expect(cost.unpriced('default')).toEqual(['c-10x zone-a spot']);
   });
 
+  test('is known in a cloud without zones', () => {
+    handler.added?.(withoutZone(claim('a')));
+    cost.setPrices('default', [type('c-10x', 2, '')]);
+    expect(cost.ofPool('default')).toBe(2);
+  });
+
   test('moves with a claim that turns out to be something else', () => {
     handler.added?.(claim('a'));
     cost.setPrices('default', [type('c-10x', 1), type('c-20x', 2)]);
@@ -61,8 +72,7 @@ describe('the cost of a pool', () => {
   });
 
   test('leaves out claims without a pool, without a machine and of somebody else', () => {
-    const { [labels.zone]: _zone, ...unlaunched } = claim('a').metadata.labels ?? {};
-    handler.added?.({ ...claim('a'), metadata: { ...claim('a').metadata, labels: unlaunched } });
+    handler.added?.({ ...withoutZone(claim('a')), status: {} });
     const foreign = claim('b');
     const nodeClassRef = { ...foreign.spec.nodeClassRef, kind: 'Other' };
     handler.added?.({ ...foreign, spec: { ...foreign.spec, nodeClassRef } });

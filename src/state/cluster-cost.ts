@@ -108,11 +108,13 @@ export class ClusterCost {
   }
 }
 
-function offeringOf({ metadata }: NodeClaim): Offering | undefined {
+function offeringOf({ metadata, status }: NodeClaim): Offering | undefined {
   const own = metadata.labels ?? {};
   const [pool, instanceType] = [own[labels.nodePool], own[labels.instanceType]];
-  const [zone, capacityType] = [own[labels.zone], own[labels.capacityType]];
-  if (!pool || !instanceType || !zone || !capacityType) return undefined;
+  // Where there is a machine and no zone, its cloud has none: its offerings are in the zone ''.
+  const zone = own[labels.zone] ?? (status?.providerID ? '' : undefined);
+  const capacityType = own[labels.capacityType];
+  if (!pool || !instanceType || zone === undefined || !capacityType) return undefined;
   return { pool, instanceType, zone, capacityType };
 }
 

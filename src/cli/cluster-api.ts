@@ -7,7 +7,7 @@ import type { Transport } from '../kube/transport.ts';
 import { Hub } from '../providers/cluster-api/hub.ts';
 import { nodeClassController } from '../providers/cluster-api/node-class-controller.ts';
 import { ClusterApiProvider } from '../providers/cluster-api/provider.ts';
-import { type HubAccess, hubAccess } from '../providers/cluster-api/settings.ts';
+import { type HubAccess, hubAccess, syncedLabels } from '../providers/cluster-api/settings.ts';
 import { Cluster } from '../runtime/clusters.ts';
 import { connect } from './connect.ts';
 import { homeDirectory } from './home.ts';
@@ -46,26 +46,30 @@ export async function loadClusterApi(parts: ProviderParts): Promise<LoadedProvid
     metrics,
     ...(namespace ? { namespace } : {}),
   });
-  const provider = new ClusterApiProvider({ hub, karpenter, workload, clock, log, metrics });
+  const isSynced = syncedLabels(settings);
+  const provider = new ClusterApiProvider({ hub, karpenter, workload, clock, log, metrics, isSynced });
   const { members } = provider;
   return { provider, runnables: [hub, nodeClassController({ hub, members, karpenter, clock, log, metrics })] };
 }
 
 async function open(access: Exclude<HubAccess, { kind: 'joined' }>, clock: Clock): Promise<Transport> {
   if (access.kind === 'file') return connect(access.path, clock);
-  const [{ HttpTransport }, { findConnection }, { machineIo }] = await Promise.all([
+  const [{ HttpTransport }, { findConnection, inCluster }, { machineIo }] = await Promise.all([
     import('../kube/http-transport.ts'),
     import('../kube/kubeconfig.ts'),
     import('../kube/credential-io.ts'),
   ]);
   const io = machineIo(process.env, process.stdin.isTTY);
   const path = 'the cluster-api settings';
-  const connection = findConnection({
-    path,
-    env: process.env,
-    homeDirectory: homeDirectory(),
-    io: { ...io, readFile: (file) => (file === path ? access.kubeconfig : io.readFile(file)) },
-    clock,
-  });
+  const connection =
+    access.kind === 'in-cluster'
+      ? inCluster({ env: process.env, io, clock })
+      : findConnection({
+          path,
+          env: process.env,
+          homeDirectory: homeDirectory(),
+          io: { ...io, readFile: (file) => (file === path ? access.kubeconfig : io.readFile(file)) },
+          clock,
+        });
   return new HttpTransport({ ...connection, userAgent: `karpenter/${version}` });
 }

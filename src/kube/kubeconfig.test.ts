@@ -7,7 +7,7 @@ import { stringify } from 'yaml';
 import { VirtualClock } from '../base/clock.ts';
 import { machineIo } from './credential-io.ts';
 import type { CredentialIo } from './credentials.ts';
-import { type ConnectionOptions, findConnection } from './kubeconfig.ts';
+import { type ConnectionOptions, findConnection, inCluster } from './kubeconfig.ts';
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
@@ -105,6 +105,12 @@ describe('finding the kubeconfig', () => {
     delete world.files['/var/run/secrets/kubernetes.io/serviceaccount/token'];
     await world.clock.step(60_000);
     expect(await found.credentials!.current()).toEqual({ authorization: 'Bearer third' });
+  });
+
+  test('the service account can be asked for, whatever KUBECONFIG says', () => {
+    const { io, clock } = machine(all);
+    expect(inCluster({ env: { KUBECONFIG: '/env', ...podEnv }, io, clock }).server).toBe('https://10.0.0.1:443');
+    expect(() => inCluster({ env: {}, io, clock })).toThrow('this is not a pod');
   });
 
   test('a pod without a token says so at once', () => {

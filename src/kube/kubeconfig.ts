@@ -51,10 +51,13 @@ export function findConnection(options: ConnectionOptions): ClusterConnection {
   return loadKubeconfig([join(homeDirectory, '.kube', 'config')], options, false);
 }
 
-/** The API server of the cluster that this process runs in, as the pod's service account. */
-function inCluster({ env, io, clock }: Pick<ConnectionOptions, 'env' | 'io' | 'clock'>): ClusterConnection {
+/** The API server of the cluster that this process runs in, as the pod's service account. Throws `KubeconfigError` outside of one. */
+export function inCluster({ env, io, clock }: Pick<ConnectionOptions, 'env' | 'io' | 'clock'>): ClusterConnection {
   const read = (name: string): string => readFile(io, `${serviceAccountFolder}/${name}`, 'in-cluster service account');
-  const host = env['KUBERNETES_SERVICE_HOST'] ?? '';
+  const { KUBERNETES_SERVICE_HOST: host = '', KUBERNETES_SERVICE_PORT: port = '' } = env;
+  if (host === '' || port === '') {
+    throw new KubeconfigError('this is not a pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set');
+  }
   const ca = read('ca.crt');
   const token = (): { authorization: string } => ({ authorization: `Bearer ${read('token').trim()}` });
   // A missing token is an error now and not at the first request.
@@ -62,7 +65,7 @@ function inCluster({ env, io, clock }: Pick<ConnectionOptions, 'env' | 'io' | 'c
   return {
     context: 'in-cluster',
     namespace: read('namespace').trim() || 'default',
-    server: `https://${host.includes(':') ? `[${host}]` : host}:${env['KUBERNETES_SERVICE_PORT']}`,
+    server: `https://${host.includes(':') ? `[${host}]` : host}:${port}`,
     ca,
     credentials: new FileCredentials(token, clock),
   };

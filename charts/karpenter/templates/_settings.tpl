@@ -143,6 +143,14 @@
 {{- include "karpenter.first" (list .Values.settings.clusterApi.namespace) }}
 {{- end }}
 
+{{- define "karpenter.setting.CLUSTER_API_IN_CLUSTER" -}}
+{{- include "karpenter.first" (list .Values.settings.clusterApi.inCluster) }}
+{{- end }}
+
+{{- define "karpenter.setting.CLUSTER_API_ADDITIONAL_SYNC_MACHINE_LABELS" -}}
+{{- include "karpenter.first" (list .Values.settings.clusterApi.additionalSyncMachineLabels) }}
+{{- end }}
+
 {{- define "karpenter.setting.LINODE_TOKEN" -}}
 {{- if not .Values.credentialsSecretRef }}
 {{- include "karpenter.first" (list .Values.apiToken) }}
@@ -344,6 +352,14 @@
 {{- end }}
 {{- with include "karpenter.setting.CLUSTER_API_NAMESPACE" . }}
 - name: CLUSTER_API_NAMESPACE
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.CLUSTER_API_IN_CLUSTER" . }}
+- name: CLUSTER_API_IN_CLUSTER
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.CLUSTER_API_ADDITIONAL_SYNC_MACHINE_LABELS" . }}
+- name: CLUSTER_API_ADDITIONAL_SYNC_MACHINE_LABELS
   value: {{ . | quote }}
 {{- end }}
 {{- with include "karpenter.setting.LINODE_TOKEN" . }}

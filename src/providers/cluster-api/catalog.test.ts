@@ -142,6 +142,14 @@ describe('instance types', () => {
     expect((await types())[0]?.capacity).toMatchObject({ cpu: '2', memory: '64Gi' });
   });
 
+  test('§5 GAP: have the labels that Cluster API was told to copy to Nodes', async () => {
+    await world({ isSynced: (key) => key.startsWith('example.com/') });
+    await w.member('md', { templateLabels: { 'example.com/team': 'red', 'example.org/team': 'blue' } });
+    const [only] = await types();
+    expect(only!.requirements).toContainEqual({ key: 'example.com/team', operator: 'In', values: ['red'] });
+    expect(only!.requirements.map(({ key }) => key)).not.toContain('example.org/team');
+  });
+
   test('with taints are for sale only where the pool knows them', async () => {
     await world();
     await w.member('md', { annotations: { [capacityAnnotations.taints]: 'gpu=yes:NoSchedule' } });

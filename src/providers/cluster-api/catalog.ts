@@ -21,6 +21,7 @@ import {
 import { capi, memberLabel, providerLabels } from './names.ts';
 import { checkTemplate, isTemplateKey } from './orphans.ts';
 import { type Price, type PriceTable, priceOf } from './prices.ts';
+import type { IsSynced } from './settings.ts';
 import { type Shape, shapeOf } from './shape.ts';
 
 type Resources = Readonly<Record<string, string>>;
@@ -85,6 +86,8 @@ export interface ReadOptions {
   readonly prices: PriceTable;
   /** The infrastructure template of each resource that needs it, by member key. */
   readonly templates: ReadonlyMap<string, Template>;
+  /** Labels that Cluster API copies to Nodes besides the usual ones. */
+  readonly isSynced?: IsSynced | undefined;
 }
 
 /** Reads the selected resources. One that cannot be read costs only itself. */
@@ -94,7 +97,7 @@ export function readMembers(selected: readonly [key: string, object: Scalable][]
   for (const [key, object] of selected) {
     try {
       if (isTemplateKey(key)) checkTemplate(object);
-      read.push({ key, object, shape: shapeOf(object, options.templates.get(key)) });
+      read.push({ key, object, shape: shapeOf(object, options.templates.get(key), options.isSynced) });
     } catch (error) {
       invalid.push({ key, object, problem: messageOf(error) });
     }
@@ -117,10 +120,10 @@ export function readMembers(selected: readonly [key: string, object: Scalable][]
 }
 
 /** What tells kinds of machines apart, besides zone and capacity type. */
-function kindOf({ labels, capacity, taints, overhead }: Shape): string {
+function kindOf({ labels, capacity, devices, taints, overhead }: Shape): string {
   const { [wellKnown.zone]: _, [wellKnown.capacityType]: __, [wellKnown.region]: ___, ...own } = labels;
   const sorted = (given: Resources = {}): unknown => Object.entries(given).sort(([a], [b]) => compareStrings(a, b));
-  return JSON.stringify([sorted(own), sorted(capacity), taints, sorted(overhead)]);
+  return JSON.stringify([sorted(own), sorted(capacity), devices, taints, sorted(overhead)]);
 }
 
 /**

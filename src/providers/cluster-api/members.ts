@@ -11,6 +11,7 @@ import { type Member, type Members, readMembers, selectScalables } from './catal
 import type { Hub } from './hub.ts';
 import type { Template } from './kinds.ts';
 import type { PriceTable } from './prices.ts';
+import type { IsSynced } from './settings.ts';
 import { needsTemplate } from './shape.ts';
 
 /** How long a price table that was read counts as current. */
@@ -31,13 +32,15 @@ export class MemberReader {
   readonly #hub: Hub;
   readonly #karpenter: Cluster;
   readonly #clock: Clock;
+  readonly #isSynced: IsSynced | undefined;
   readonly #readings = new Map<string, Reading>();
   readonly #prices = new Map<string, { readonly until: number; readonly read: Promise<PriceTable> }>();
 
-  constructor(options: { hub: Hub; karpenter: Cluster; clock: Clock }) {
+  constructor(options: { hub: Hub; karpenter: Cluster; clock: Clock; isSynced?: IsSynced | undefined }) {
     this.#hub = options.hub;
     this.#karpenter = options.karpenter;
     this.#clock = options.clock;
+    this.#isSynced = options.isSynced;
     this.nodeClasses = options.karpenter.informers.get(
       clusterApiNodeClassKind as unknown as ResourceType<ClusterApiNodeClass>,
       { tolerateMissing: true },
@@ -69,7 +72,8 @@ export class MemberReader {
       const template = await this.#hub.template(ref, object.metadata.namespace ?? '', signal);
       if (template) templates.set(key, template);
     }
-    return readMembers(selected, { nodeClass, templates, prices: await this.#pricesOf(nodeClass, signal) });
+    const prices = await this.#pricesOf(nodeClass, signal);
+    return readMembers(selected, { nodeClass, templates, prices, isSynced: this.#isSynced });
   }
 
   /** The members of all NodeClasses by key: for Machines whose NodeClass is not known. A class that cannot be read is left out. */

@@ -36,6 +36,7 @@ export const capacityAnnotations = {
   maxPods: `${capacityPrefix}maxPods`,
   gpuCount: `${capacityPrefix}gpu-count`,
   gpuType: `${capacityPrefix}gpu-type`,
+  draDriver: `${capacityPrefix}dra-driver`,
   labels: `${capacityPrefix}labels`,
   taints: `${capacityPrefix}taints`,
   price: `${capacityPrefix}price`,

@@ -39,7 +39,7 @@ export function priceOf(scalable: Scalable, typeName: string, shape: Shape, tabl
   const listed = table[key];
   // The ordinary price says nothing about spot capacity but its upper end.
   if (listed !== undefined) return { amount: parsePrice(listed, `price table, ${key}`), source: 'table' };
-  return { amount: estimate(shape.capacity) * (spot ? spotShare : 1), source: 'estimate' };
+  return { amount: estimate(shape) * (spot ? spotShare : 1), source: 'estimate' };
 }
 
 function parsePrice(text: string, where: string): number {
@@ -48,8 +48,8 @@ function parsePrice(text: string, where: string): number {
 }
 
 /** From the resources alone, so that a larger machine is never taken for a cheaper one. */
-function estimate(capacity: Readonly<Record<string, string>>): number {
-  let price = 0;
+function estimate({ capacity, devices = '0' }: Shape): number {
+  let price = Quantity.parse(devices).toNumber() * perDevice;
   for (const [resource, amount] of Object.entries(capacity)) {
     const value = Quantity.parse(amount).toNumber();
     if (resource === 'cpu') price += value * perCpu;

@@ -34,6 +34,7 @@ import { annotations, capi, clusterApiLabelSet, memberLabel } from './names.ts';
 import { isTemplateKey, makeMachine } from './orphans.ts';
 import { Remover } from './remover.ts';
 import { Scaler } from './scaler.ts';
+import type { IsSynced } from './settings.ts';
 import { UnavailableMembers } from './unavailable.ts';
 
 export interface ClusterApiProviderOptions {
@@ -45,6 +46,8 @@ export interface ClusterApiProviderOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics?: Metrics;
+  /** Labels that Cluster API was told to copy from Machines to Nodes, besides those it always copies. */
+  readonly isSynced?: IsSynced;
 }
 
 const minute = 60_000;
@@ -80,7 +83,7 @@ export class ClusterApiProvider implements CloudProvider {
   constructor(options: ClusterApiProviderOptions) {
     this.#options = options;
     const { hub, karpenter, workload, clock, log, metrics = new Metrics() } = options;
-    this.members = new MemberReader({ hub, karpenter, clock });
+    this.members = new MemberReader({ hub, karpenter, clock, isSynced: options.isSynced });
     this.#scaler = new Scaler({ hub, clock, log, metrics });
     this.#binder = new Binder({ hub, scaler: this.#scaler, karpenter, clock, log, metrics });
     this.#remover = new Remover({ hub, scaler: this.#scaler, clock, log });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, test } from 'vitest';
 import { defaultSettings } from '../../runtime/settings.ts';
-import { type ClusterApiSettings, clusterApiSettings, hubAccess } from './settings.ts';
+import { type ClusterApiSettings, clusterApiSettings, hubAccess, syncedLabels } from './settings.ts';
 
 const settings = (given: Partial<ClusterApiSettings> = {}): ClusterApiSettings =>
   defaultSettings(clusterApiSettings, given);
@@ -14,6 +14,16 @@ function inline(given: Partial<ClusterApiSettings>) {
     users: [{ user: Record<string, unknown> }];
   };
 }
+
+test('§5 GAP: more labels may be copied to Nodes, as the manager of Cluster API is told', () => {
+  const given = settings({ clusterApiSyncMachineLabels: String.raw`^example\.com/, team` });
+  const isSynced = syncedLabels(given);
+  expect(['example.com/a', 'x.example.com/a', 'x/team-a'].map(isSynced)).toEqual([true, false, true]);
+  expect(syncedLabels(settings())('example.com/a')).toBe(false);
+  expect(() => syncedLabels(settings({ clusterApiSyncMachineLabels: 'a(' }))).toThrow(
+    '--cluster-api-additional-sync-machine-labels: ',
+  );
+});
 
 const pem = '-----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----\n';
 
@@ -40,6 +50,14 @@ describe('where the management cluster is', () => {
     expect(inline({ clusterApiToken: 't', clusterApiTokenFile: '/token' }).users[0].user).toEqual({
       tokenFile: '/token',
     });
+  });
+
+  test('§1.1 GAP: the cluster that the controller runs in, whatever KUBECONFIG says', () => {
+    expect(hubAccess(settings({ clusterApiInCluster: true }))).toEqual({ kind: 'in-cluster' });
+    const both = { clusterApiInCluster: true, clusterApiKubeconfig: '/hub.kubeconfig' };
+    expect(() => hubAccess(settings(both))).toThrow(
+      '--cluster-api-in-cluster and --cluster-api-kubeconfig exclude each other',
+    );
   });
 
   test('settings that contradict each other or hang in the air are refused', () => {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the management cluster is. Without any of these, it is the cluster that Karpenter's own objects are in.
 import { KarpenterError } from '../../base/errors.ts';
+import { compileRegexp, RegexpError } from '../../kube/regexp.ts';
 import { bool, text } from '../../runtime/setting-types.ts';
 import type { SettingsOf } from '../../runtime/settings.ts';
 
@@ -55,12 +56,28 @@ export const clusterApiSettings = {
     default: '',
     help: 'Keep to this namespace of the management cluster, where credentials allow no more. Empty: all namespaces.',
   }),
+  clusterApiInCluster: bool({
+    flag: 'cluster-api-in-cluster',
+    env: 'CLUSTER_API_IN_CLUSTER',
+    chart: ['settings.clusterApi.inCluster'],
+    default: false,
+    help: 'The management cluster is the one that the controller runs in, whatever KUBECONFIG says of the others.',
+  }),
+  clusterApiSyncMachineLabels: text({
+    flag: 'cluster-api-additional-sync-machine-labels',
+    env: 'CLUSTER_API_ADDITIONAL_SYNC_MACHINE_LABELS',
+    chart: ['settings.clusterApi.additionalSyncMachineLabels'],
+    default: '',
+    help: "The Cluster API manager's own --additional-sync-machine-labels: regular expressions, comma-separated, of more labels that it copies from Machines to Nodes.",
+  }),
 };
 export type ClusterApiSettings = SettingsOf<typeof clusterApiSettings>;
 
 /** How the management cluster is reached: as a kubeconfig that holds what the settings say. */
 export type HubAccess =
   | { readonly kind: 'joined' }
+  /** The cluster that the controller runs in, as its service account. */
+  | { readonly kind: 'in-cluster' }
   | { readonly kind: 'file'; readonly path: string }
   | { readonly kind: 'inline'; readonly kubeconfig: string };
 
@@ -73,7 +90,13 @@ export function hubAccess(settings: ClusterApiSettings): HubAccess {
     clusterApiTokenFile: tokenFile,
     clusterApiCertificateAuthorityData: authority,
     clusterApiSkipTlsVerify: insecure,
+    clusterApiInCluster: inCluster,
   } = settings;
+  if (inCluster && (path !== '' || server !== '')) {
+    throw new HubSettingsError(
+      `--cluster-api-in-cluster and --cluster-api-${path === '' ? 'url' : 'kubeconfig'} exclude each other`,
+    );
+  }
   if (path !== '') return { kind: 'file', path };
   if (server === '') {
     const stray = [
@@ -82,7 +105,7 @@ export function hubAccess(settings: ClusterApiSettings): HubAccess {
       authority && '--cluster-api-certificate-authority-data',
     ].find(Boolean);
     if (stray) throw new HubSettingsError(`${stray} needs --cluster-api-url`);
-    return { kind: 'joined' };
+    return { kind: inCluster ? 'in-cluster' : 'joined' };
   }
   if (authority !== '' && insecure) {
     throw new HubSettingsError(
@@ -110,6 +133,26 @@ export function hubAccess(settings: ClusterApiSettings): HubAccess {
 /** PEM is taken as it is, as the upstream provider does; base64 as a kubeconfig has it. */
 function base64Pem(authority: string): string {
   return authority.includes('-----BEGIN') ? Buffer.from(authority).toString('base64') : authority.replace(/\s/g, '');
+}
+
+/** Whether Cluster API was told to copy a label from Machines to Nodes, besides those it always copies. */
+export type IsSynced = (key: string) => boolean;
+
+/** What `--additional-sync-machine-labels` says. Throws HubSettingsError for what is no regular expression. */
+export function syncedLabels({ clusterApiSyncMachineLabels }: ClusterApiSettings): IsSynced {
+  const patterns = clusterApiSyncMachineLabels
+    .split(',')
+    .map((pattern) => pattern.trim())
+    .filter((pattern) => pattern !== '')
+    .map((pattern) => {
+      try {
+        return compileRegexp(pattern);
+      } catch (error) {
+        if (!(error instanceof RegexpError)) throw error;
+        throw new HubSettingsError(`--cluster-api-additional-sync-machine-labels: ${error.message}`);
+      }
+    });
+  return (key) => patterns.some((pattern) => pattern.matcher(key).find());
 }
 
 /** Settings of the management cluster that contradict each other. */

@@ -32,6 +32,16 @@ describe('what a machine will be like', () => {
     expect(Object.keys(shapeOf(scalable({ ...small, 'gpu-count': '2' })).capacity)).toEqual(['pods', 'cpu', 'memory']);
   });
 
+  test('§2 GAP: has devices of a driver (dynamic resource allocation), which are no resource but have their price', () => {
+    const driven = shapeOf(scalable({ ...small, 'gpu-count': '2', 'dra-driver': 'gpu.nvidia.com' }));
+    expect(Object.keys(driven.capacity)).toEqual(['pods', 'cpu', 'memory']);
+    const plugged = shapeOf(scalable({ ...small, 'gpu-count': '2', 'gpu-type': 'nvidia.com/gpu' }));
+    expect(priceOf(scalable({}), 't', driven)).toEqual(priceOf(scalable({}), 't', plugged));
+    const both = { 'gpu-count': '2', 'gpu-type': 'nvidia.com/gpu', 'dra-driver': 'gpu.nvidia.com' };
+    expect(shapeOf(scalable({ ...small, ...both }))).toEqual(plugged);
+    expect(() => shapeOf(scalable({ ...small, 'gpu-count': 'two', 'dra-driver': 'd' }))).toThrow('is not an amount');
+  });
+
   test.each([
     ['cpu', '4 cores'],
     ['memory', '500mb'],
@@ -62,7 +72,9 @@ describe('what a machine will be like', () => {
       },
     };
     expect(needsTemplate(scalable({ cpu: '4' }))).toBe(true);
-    expect(needsTemplate(scalable(small))).toBe(false);
+    expect(needsTemplate(scalable({ ...small, labels: 'kubernetes.io/arch=amd64' }))).toBe(false);
+    const annotated = shapeOf(scalable(small), template);
+    expect([needsTemplate(scalable(small)), annotated.labels['kubernetes.io/arch']]).toEqual([true, 'arm64']);
     const shape = shapeOf(scalable({ cpu: '4' }), template);
     expect(shape.capacity).toEqual({ pods: '110', cpu: '4', memory: '32Gi', 'nvidia.com/gpu': '1' });
     expect(shape.labels).toEqual({ 'kubernetes.io/arch': 'arm64', 'kubernetes.io/os': 'linux' });
@@ -88,6 +100,8 @@ describe('what a machine will be like', () => {
       'x.node.cluster.x-k8s.io/d': '4',
       'node.cluster.x-k8s.io': 'bare',
     });
+    // §5 GAP: what else the manager is told to copy.
+    expect(propagatedLabels(labels, (key) => key.startsWith('example.com/'))).toMatchObject({ 'example.com/e': 'not' });
     const shape = shapeOf(
       scalable(
         { ...small, labels: 'node.cluster.x-k8s.io/c=annotation, example.com/f=g,nonsense' },

@@ -7,6 +7,7 @@ import { KarpenterError } from '../../base/errors.ts';
 import { Quantity } from '../../kube/quantity.ts';
 import type { MachineTaint, Scalable, Template } from './kinds.ts';
 import { annotations, capi, capacityAnnotations as from } from './names.ts';
+import type { IsSynced } from './settings.ts';
 
 /** Something about a member cannot be used; the sentence says what. */
 export class MemberError extends KarpenterError {
@@ -21,6 +22,8 @@ export interface Shape {
   readonly labels: Readonly<Record<string, string>>;
   readonly taints: readonly MachineTaint[];
   readonly capacity: Readonly<Record<string, string>>;
+  /** How many devices pods get through a driver (dynamic resource allocation) and not as a resource: they have their price. */
+  readonly devices?: string;
   /** What the system keeps for itself, where the member says so. */
   readonly overhead?: Readonly<Record<string, string>>;
   readonly zone?: string;
@@ -31,21 +34,25 @@ export interface Shape {
 const defaultMaxPods = '110';
 const effects = new Set(['NoSchedule', 'PreferNoSchedule', 'NoExecute']);
 
-/** Whether the annotations alone say what the machine is like. */
+/** Whether the annotations leave open what the machine is like. */
 export function needsTemplate(scalable: Scalable): boolean {
   const own = scalable.metadata.annotations ?? {};
-  return own[from.cpu] === undefined || own[from.memory] === undefined;
+  if (own[from.cpu] === undefined || own[from.memory] === undefined) return true;
+  return parseLabels(own[from.labels])[wellKnown.arch] === undefined;
 }
 
-/** The shape of a member's machines. Throws MemberError, naming the annotation that is wrong. */
-export function shapeOf(scalable: Scalable, template?: Template): Shape {
+/**
+ * The shape of a member's machines. Throws MemberError, naming the annotation that is wrong. `isSynced` says which more
+ * labels Cluster API was told to copy to Nodes.
+ */
+export function shapeOf(scalable: Scalable, template?: Template, isSynced?: IsSynced): Shape {
   const own = scalable.metadata.annotations ?? {};
   const { nodeInfo } = template?.status ?? {};
   const told = parseLabels(own[from.labels]);
   const labels: Record<string, string> = {
     ...(nodeInfo?.architecture ? { [wellKnown.arch]: nodeInfo.architecture } : {}),
     ...(nodeInfo?.operatingSystem ? { [wellKnown.os]: nodeInfo.operatingSystem } : {}),
-    ...propagatedLabels(scalable.spec?.template?.metadata?.labels),
+    ...propagatedLabels(scalable.spec?.template?.metadata?.labels, isSynced),
     ...told,
   };
   for (const [key, value] of Object.entries(labels)) {
@@ -54,10 +61,12 @@ export function shapeOf(scalable: Scalable, template?: Template): Shape {
   }
   const zone = labels[wellKnown.zone] || scalable.spec?.template?.spec?.failureDomain;
   const overhead = own[annotations.overhead];
+  const devices = devicesOf(own);
   return {
     labels,
     taints: taintsOf(scalable),
     capacity: capacityOf(own, template),
+    ...(devices ? { devices } : {}),
     ...(overhead === undefined ? {} : { overhead: quantities(parsePairs(overhead, annotations.overhead)) }),
     ...(zone ? { zone } : {}),
     capacityType: capacityTypeOf(scalable, labels),
@@ -65,8 +74,11 @@ export function shapeOf(scalable: Scalable, template?: Template): Shape {
 }
 
 /** The labels of a template that Cluster API copies to Nodes. */
-export function propagatedLabels(given: Readonly<Record<string, string>> | undefined): Record<string, string> {
-  return Object.fromEntries(Object.entries(given ?? {}).filter(([key]) => isPropagated(key)));
+export function propagatedLabels(
+  given: Readonly<Record<string, string>> | undefined,
+  isSynced: IsSynced = () => false,
+): Record<string, string> {
+  return Object.fromEntries(Object.entries(given ?? {}).filter(([key]) => isPropagated(key) || isSynced(key)));
 }
 
 function isPropagated(key: string): boolean {
@@ -107,6 +119,13 @@ function capacityOf(own: Readonly<Record<string, string>>, template?: Template):
     }
   }
   return capacity;
+}
+
+/** Either a device plugin offers devices, as a resource of the Node, or a driver does. */
+function devicesOf(own: Readonly<Record<string, string>>): string | undefined {
+  const count = own[from.gpuCount];
+  if (own[from.draDriver] === undefined || own[from.gpuType] !== undefined || count === undefined) return undefined;
+  return quantity(count, from.gpuCount);
 }
 
 function capacityTypeOf(scalable: Scalable, labels: Readonly<Record<string, string>>): string {

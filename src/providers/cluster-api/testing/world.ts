@@ -42,6 +42,8 @@ export interface WorldOptions {
   /** The kinds of Cluster API are not installed. */
   readonly withoutKinds?: boolean;
   readonly withNodeClassController?: boolean;
+  /** Labels that the managers copy to Nodes besides the usual ones. */
+  readonly isSynced?: (key: string) => boolean;
 }
 
 /** What is done with a write to the management cluster instead of carrying it out: undefined lets it through. */
@@ -151,7 +153,7 @@ export class CapiWorld {
     this.#running.abort(new Error('crashed'));
     this.#running = new AbortController();
     const { clock, log } = this;
-    const { door = (transport) => transport } = this.#options;
+    const { door = (transport) => transport, isSynced = () => false } = this.#options;
     const common = { clock, random: this.#random, log: silentLogger };
     const own = new Cluster({ ...common, name: 'karpenter', transport: this.#servers.karpenter.transport() });
     const away = new Cluster({
@@ -161,7 +163,7 @@ export class CapiWorld {
     });
     const { metrics } = this;
     const hub = new Hub({ cluster: away, karpenter: own.client, clock, log, metrics });
-    this.provider = new ClusterApiProvider({ hub, karpenter: own, workload: own, clock, log, metrics });
+    this.provider = new ClusterApiProvider({ hub, karpenter: own, workload: own, clock, log, metrics, isSynced });
     const { signal } = this.#running;
     clock.after(1, () => {
       own.start(signal);

@@ -47,18 +47,7 @@ export function needsTemplate(scalable: Scalable): boolean {
  */
 export function shapeOf(scalable: Scalable, template?: Template, isSynced?: IsSynced): Shape {
   const own = scalable.metadata.annotations ?? {};
-  const { nodeInfo } = template?.status ?? {};
-  const told = parseLabels(own[from.labels]);
-  const labels: Record<string, string> = {
-    ...(nodeInfo?.architecture ? { [wellKnown.arch]: nodeInfo.architecture } : {}),
-    ...(nodeInfo?.operatingSystem ? { [wellKnown.os]: nodeInfo.operatingSystem } : {}),
-    ...propagatedLabels(scalable.spec?.template?.metadata?.labels, isSynced),
-    ...told,
-  };
-  for (const [key, value] of Object.entries(labels)) {
-    const problem = labelKeyProblem(key) ?? labelValueProblem(value);
-    if (problem) throw new MemberError(`label ${key}=${value}: ${problem}`);
-  }
+  const labels = labelsOf(scalable, template, isSynced);
   const zone = labels[wellKnown.zone] || scalable.spec?.template?.spec?.failureDomain;
   const overhead = own[annotations.overhead];
   const devices = devicesOf(own);
@@ -71,6 +60,21 @@ export function shapeOf(scalable: Scalable, template?: Template, isSynced?: IsSy
     ...(zone ? { zone } : {}),
     capacityType: capacityTypeOf(scalable, labels),
   };
+}
+
+function labelsOf(scalable: Scalable, template?: Template, isSynced?: IsSynced): Record<string, string> {
+  const { architecture, operatingSystem } = template?.status?.nodeInfo ?? {};
+  const labels: Record<string, string> = {
+    ...(architecture ? { [wellKnown.arch]: architecture } : {}),
+    ...(operatingSystem ? { [wellKnown.os]: operatingSystem } : {}),
+    ...propagatedLabels(scalable.spec?.template?.metadata?.labels, isSynced),
+    ...parseLabels(scalable.metadata.annotations?.[from.labels]),
+  };
+  for (const [key, value] of Object.entries(labels)) {
+    const problem = labelKeyProblem(key) ?? labelValueProblem(value);
+    if (problem) throw new MemberError(`label ${key}=${value}: ${problem}`);
+  }
+  return labels;
 }
 
 /** The labels of a template that Cluster API copies to Nodes. */

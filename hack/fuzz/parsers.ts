@@ -360,15 +360,19 @@ const mostMs = (text: string, base: number): number => base + text.length / 50;
 
 /** What is wrong with how a parser took a text; undefined when nothing is. */
 export async function problemOf(parser: Parser, text: string, baseMs = 500): Promise<string | undefined> {
-  const before = process.cpuUsage();
   let wrong: string | undefined;
-  try {
-    await parser.parse(text);
-  } catch (error) {
-    if (!(error instanceof KarpenterError))
-      wrong = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  let spent = Number.POSITIVE_INFINITY;
+  // What is slow is slow each time; a machine that was busy for a moment is not.
+  for (let tries = 0; tries < 3 && wrong === undefined && spent > mostMs(text, baseMs); tries++) {
+    const before = process.cpuUsage();
+    try {
+      await parser.parse(text);
+    } catch (error) {
+      if (!(error instanceof KarpenterError))
+        wrong = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    }
+    spent = Math.min(spent, process.cpuUsage(before).user / 1000);
   }
-  const spent = process.cpuUsage(before).user / 1000;
   if (spent > mostMs(text, baseMs)) wrong ??= `took ${Math.round(spent)} ms for ${text.length} characters`;
   return wrong === undefined ? undefined : `${parser.name}: ${wrong}\n${JSON.stringify(text).slice(0, 1000)}`;
 }

@@ -33,9 +33,39 @@ const reserved = new Set(
 );
 const maxDepth = 250;
 
-/** Parses an expression. Throws CelError with the place of the mistake. */
+/** Parses an expression. Throws CelError with the place of the mistake. The tree is never deep: who walks it may recurse. */
 export function parseCel(text: string): CelNode {
-  return new Parser(text, tokenize(text)).parse();
+  const tree = new Parser(text, tokenize(text)).parse();
+  // Chains (`a.b.c`, `1 + 1 + 1`) nest without an expression in an expression; the API server refuses them here, too.
+  let level: readonly CelNode[] = [tree];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > maxDepth) throw new CelError('max recursion depth exceeded');
+    level = level.flatMap(partsOf);
+  }
+  return tree;
+}
+
+function partsOf(node: CelNode): readonly CelNode[] {
+  switch (node.kind) {
+    case 'literal':
+    case 'identifier':
+      return [];
+    case 'select':
+    case 'unary':
+      return [node.operand];
+    case 'index':
+      return [node.operand, node.key];
+    case 'call':
+      return node.receiver === undefined ? node.args : [node.receiver, ...node.args];
+    case 'list':
+      return node.items.map(({ value }) => value);
+    case 'map':
+      return node.entries.flatMap(({ key, value }) => [key, value]);
+    case 'binary':
+      return [node.left, node.right];
+    case 'conditional':
+      return [node.test, node.yes, node.no];
+  }
 }
 
 const tokenPattern =
@@ -158,6 +188,29 @@ function negative(value: unknown): unknown {
   return typeof value === 'bigint' ? int(-value) : 0 - (value as number);
 }
 
+/** The levels of `||` and `&&`, whose chains may be of any length. */
+const logicLevels = 2;
+
+interface Link {
+  readonly operator: string;
+  readonly at: number;
+  readonly right: CelNode;
+}
+
+/** A chain of one operator as a tree that is as flat as can be: the order of its sides does not matter. */
+function balanced(first: CelNode, links: readonly Link[]): CelNode {
+  if (links.length === 0) return first;
+  const middle = links.length >> 1;
+  const { operator, at, right } = links[middle]!;
+  return {
+    kind: 'binary',
+    at,
+    operator,
+    left: balanced(first, links.slice(0, middle)),
+    right: balanced(right, links.slice(middle + 1)),
+  };
+}
+
 class Parser {
   readonly #text: string;
   readonly #tokens: readonly Token[];
@@ -196,11 +249,14 @@ class Parser {
     const operators = levels[level];
     if (operators === undefined) return this.#unary();
     let left = this.#binary(level + 1);
+    const links: Link[] = [];
     while (operators.includes(this.#peek().text) && this.#peek().type !== 'literal') {
       const { text: operator, at } = this.#take();
-      left = { kind: 'binary', at, operator, left, right: this.#binary(level + 1) };
+      const right = this.#binary(level + 1);
+      if (level < logicLevels) links.push({ operator, at, right });
+      else left = { kind: 'binary', at, operator, left, right };
     }
-    return left;
+    return balanced(left, links);
   }
 
   /** Of the same signs in a row, two cancel out; a minus before a number is part of it. */

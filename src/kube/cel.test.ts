@@ -97,6 +97,25 @@ describe('a program', () => {
     );
   });
 
+  // The numbers are cel-go's, found by asking it.
+  test.each([
+    ['selections', (n: number) => `self${'.a'.repeat(n)}`, 250],
+    ['selections from the root', (n: number) => '.self'.repeat(n), 251],
+    ['indexes', (n: number) => `self${'[0]'.repeat(n)}`, 250],
+    ['sums', (n: number) => `1${'+1'.repeat(n)}`, 250],
+    ['sums of products', (n: number) => `1${'+1*1'.repeat(n)}`, 249],
+  ])('refuses chains of %s that are too long', (_, chain, most) => {
+    compileCel(chain(most));
+    for (const n of [most + 1, 20_000])
+      expect(() => compileCel(chain(n)), String(n)).toThrow('max recursion depth exceeded');
+  });
+
+  test('takes chains of logic and signs of any length', () => {
+    expect(evaluate(`self${'&&self'.repeat(20_000)}`, true)).toBe(true);
+    expect(evaluate(`self${'||self'.repeat(20_000)}`, false)).toBe(false);
+    expect(evaluate(`${'!'.repeat(20_001)}self`, true)).toBe(false);
+  });
+
   test('has the messages of cel-go', () => {
     expect(() => evaluate('self.x', {})).toThrow('no such key: x');
     expect(() => evaluate('self[2]', [1])).toThrow('index out of bounds: 2');

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { allowedDisruptions, type BudgetQuestion, budgetNodes, unlimitedDisruptions } from './budgets.ts';
+import { allowedDisruptions, type BudgetQuestion, budgetNodes, budgetProblem, unlimitedDisruptions } from './budgets.ts';
 import type { Budget } from './node-pool.ts';
 
 const ask = (budgets: Budget[] | undefined, question: Partial<BudgetQuestion> = {}): number =>
@@ -28,17 +28,22 @@ describe('budgets', () => {
     expect(ask([budget], { isActive: () => false })).toBe(unlimitedDisruptions);
     const asked: unknown[] = [];
     ask([budget], { isActive: (window) => asked.push(window) > 0 });
-    expect(asked).toEqual([{ schedule: '@daily', durationMs: 5_400_000 }]);
+    expect(asked).toContainEqual({ schedule: '@daily', durationMs: 5_400_000 });
   });
 
-  test('a budget that cannot be understood allows nothing, for its own reasons only', () => {
+  test('a budget that cannot be understood allows nothing, for whatever reason', () => {
     const isActive = (): boolean => {
       throw new Error('no cron');
     };
     const broken: Budget = { nodes: '5', schedule: '99 99 * * *', duration: '1h', reasons: ['Drifted'] };
     expect(ask([broken], { isActive, reason: 'Drifted' })).toBe(0);
-    expect(ask([broken, { nodes: '7' }], { isActive })).toBe(7);
+    expect(ask([broken, { nodes: '7' }], { isActive })).toBe(0);
+    expect(budgetProblem([{ nodes: '7' }, broken], isActive)).toBe('no cron');
     expect(ask([{ nodes: 'ten' }])).toBe(0);
+    expect(ask([{ nodes: 'ten', reasons: ['Drifted'] }])).toBe(0);
+    expect(budgetProblem([{ nodes: 'ten' }], isActive)).toBe('"ten" is no number of nodes');
+    expect(budgetProblem([{ nodes: '10%' }], isActive)).toBeUndefined();
+    expect(budgetProblem(undefined, isActive)).toBeUndefined();
   });
 });
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many nodes of a pool may be disrupted at once: the arithmetic of its budgets. Whether a budget with a schedule
 // holds right now is asked of the caller, who has a clock and can read cron.
+import { messageOf } from '../base/errors.ts';
 import { durationMs } from './duration.ts';
 import type { Budget } from './node-pool.ts';
 
@@ -25,10 +26,11 @@ export interface BudgetQuestion {
 
 /**
  * How many nodes may be disrupted for a reason: the least that any budget for it allows. Without a list, with an empty
- * one or with no budget in force there is no bound. A budget that cannot be understood allows nothing for the reasons
- * it is about, and leaves the other reasons alone.
+ * one or with no budget in force there is no bound. Where a budget cannot be understood nothing is allowed, for whatever
+ * reason: what it was meant to hold back is not known.
  */
 export function allowedDisruptions(budgets: readonly Budget[] | undefined, question: BudgetQuestion): number {
+  if (budgetProblem(budgets, question.isActive) !== undefined) return 0;
   let allowed = unlimitedDisruptions;
   for (const budget of budgets ?? []) {
     if (budget.reasons?.length && !(budget.reasons as readonly string[]).includes(question.reason)) continue;
@@ -37,14 +39,24 @@ export function allowedDisruptions(budgets: readonly Budget[] | undefined, quest
   return allowed;
 }
 
-function allowedBy(budget: Budget, { nodeCount, isActive }: BudgetQuestion): number {
-  try {
-    if (!inForce(budget, isActive)) return unlimitedDisruptions;
-  } catch {
-    // Nobody can say when it holds: it holds always, and allows nothing.
-    return 0;
+/** Why a budget cannot be understood, in one sentence; undefined when all can. */
+export function budgetProblem(
+  budgets: readonly Budget[] | undefined,
+  isActive: BudgetQuestion['isActive'],
+): string | undefined {
+  for (const budget of budgets ?? []) {
+    if (budgetNodes(budget.nodes, 0) === undefined) return `${JSON.stringify(budget.nodes)} is no number of nodes`;
+    try {
+      inForce(budget, isActive);
+    } catch (error) {
+      return messageOf(error);
+    }
   }
-  return budgetNodes(budget.nodes, nodeCount) ?? 0;
+  return undefined;
+}
+
+function allowedBy(budget: Budget, { nodeCount, isActive }: BudgetQuestion): number {
+  return inForce(budget, isActive) ? (budgetNodes(budget.nodes, nodeCount) ?? 0) : unlimitedDisruptions;
 }
 
 function inForce(budget: Budget, isActive: BudgetQuestion['isActive']): boolean {

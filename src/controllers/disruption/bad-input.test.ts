@@ -18,9 +18,12 @@ function run(): void {
 const onDemand = { requirements: [{ key: labels.capacityType, operator: 'In' as const, values: ['on-demand'] }] };
 const containers = [{ name: 'main', image: 'app', resources: { requests: { cpu: '1500m' } } }];
 
-test('a budget whose cron cannot be read stops its own pool, says so, and no other', async () => {
+test.each([
+  ['every reason', {}],
+  ['another reason', { reasons: ['Drifted' as const] }],
+])('a budget for %s whose cron cannot be read stops its own pool, says so, and no other', async (_, about) => {
   world = await testWorld();
-  const budgets = [{ nodes: '100%', schedule: 'a b c d e', duration: '1h' }];
+  const budgets = [{ nodes: '100%', schedule: 'a b c d e', duration: '1h', ...about }];
   await openPool(world, { name: 'broken', spec: { disruption: { budgets } } });
   await openPool(world, { name: 'sound' });
   await machine(world, 'a', { pool: 'broken' });
@@ -29,7 +32,9 @@ test('a budget whose cron cannot be read stops its own pool, says so, and no oth
   await world.advance(minute);
   expect(await going(world)).toEqual(['b']);
   expect(world.log.messages('error')).toContain('detected disruption budget errors');
-  expect((await world.events('DisruptionBlocked')).join()).toContain('NodePool/broken: No allowed disruptions');
+  const told = (await world.events('DisruptionBlocked')).join();
+  expect(told).toContain('NodePool/broken: No allowed disruptions');
+  expect(told).toContain('schedule "a b c d e" cannot be read');
   const shown = { nodepool: 'broken', reason: 'Empty' };
   expect(await world.metrics.value('karpenter_nodepools_allowed_disruptions', shown)).toBe(0);
 });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many nodes of each pool may be disrupted now: what its budgets allow, less those that are on their way out or
 // not in service for whatever reason.
-import { allowedDisruptions } from '../../api/budgets.ts';
+import { allowedDisruptions, type BudgetWindow, budgetProblem } from '../../api/budgets.ts';
 import { hasTrueConditions, nodeClaimConditions } from '../../api/conditions.ts';
 import type { NodePool } from '../../api/node-pool.ts';
 import { planted } from '../../base/defects.ts';
@@ -19,6 +19,8 @@ export interface PoolBudget {
   readonly disrupting: number;
   /** How many its budgets allow to be disrupted at once. */
   readonly allowed: number;
+  /** Why one of its budgets cannot be understood: then nothing is allowed. */
+  readonly problem: string | undefined;
 }
 
 export interface BudgetOptions {
@@ -39,12 +41,10 @@ export function poolBudgets({ machines, pools, reason, now }: BudgetOptions): Po
       nodes++;
       if (machine.markedForDeletion || !isReady(machine.node)) disrupting++;
     }
-    const allowed = allowedDisruptions(pool.spec.disruption?.budgets, {
-      nodeCount: nodes,
-      reason,
-      isActive: (window) => isInWindow(window, now),
-    });
-    budgets.push({ pool, nodes, disrupting, allowed });
+    const { budgets: own } = pool.spec.disruption ?? {};
+    const isActive = (window: BudgetWindow): boolean => isInWindow(window, now);
+    const allowed = allowedDisruptions(own, { nodeCount: nodes, reason, isActive });
+    budgets.push({ pool, nodes, disrupting, allowed, problem: budgetProblem(own, isActive) });
   }
   return budgets;
 }

@@ -2,6 +2,7 @@
 // The loop of voluntary disruption: asks each method in turn what had better go, lets what it says stand the test of
 // time, and has it carried out. Reads both clusters through the state.
 
+import { budgetProblem } from '../../api/budgets.ts';
 import type { NodePool } from '../../api/node-pool.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { Random } from '../../base/random.ts';
@@ -226,8 +227,8 @@ export class Disruption {
         .gauge(disruptionMetrics.eligibleNodes)
         .set({ reason: method.reason.toLowerCase() }, view.candidates.length);
     this.#showBudgets(budgets, method.reason);
-    for (const { pool, nodes, allowed } of budgets)
-      if (nodes > 0 && allowed === 0) clusters.karpenter.events.publish(poolBlocked(pool, method.reason));
+    for (const { pool, nodes, allowed, problem } of budgets)
+      if (nodes > 0 && allowed === 0) clusters.karpenter.events.publish(poolBlocked(pool, method.reason, problem));
   }
 
   #showBudgets(budgets: readonly PoolBudget[], reason: string): void {
@@ -382,19 +383,13 @@ export class Disruption {
     return this.#context.pools.list().filter((pool) => this.#clouds.ofNodePool(pool));
   }
 
-  /** Once for each that is wrong: its pool is not disrupted for the reasons it names. */
+  /** Once for each pool in which a budget cannot be understood: it is not disrupted. */
   #logInvalidBudgets(log: Logger): void {
     const now = this.#context.clock.now();
     for (const pool of this.#pools()) {
-      for (const { schedule, duration } of pool.spec.disruption?.budgets ?? []) {
-        if (schedule === undefined && duration === undefined) continue;
-        try {
-          isInWindow({ schedule: schedule ?? '', durationMs: 0 }, now);
-        } catch (error) {
-          if (this.#invalidBudgets.hasChanged(`${keyOf(pool)} ${schedule}`, schedule))
-            log.error('detected disruption budget errors', { ...objectField(pool, 'NodePool'), error });
-        }
-      }
+      const error = budgetProblem(pool.spec.disruption?.budgets, (window) => isInWindow(window, now));
+      if (error !== undefined && this.#invalidBudgets.hasChanged(keyOf(pool), error))
+        log.error('detected disruption budget errors', { ...objectField(pool, 'NodePool'), error });
     }
   }
 

@@ -72,12 +72,13 @@ export function waitingOnReadiness(claim: NodeClaim): EventToRecord {
   return eventOf(eventKinds.disruptionWaitingReadiness, claim, 'Waiting on readiness to continue disruption');
 }
 
-/** The budgets of a pool allow nothing at all for a reason. */
-export function poolBlocked(pool: NodePool, reason: string): EventToRecord {
+/** The budgets of a pool allow nothing at all for a reason. `problem`: why one of them cannot be understood. */
+export function poolBlocked(pool: NodePool, reason: string, problem?: string): EventToRecord {
+  const why = problem === undefined ? '' : ` that cannot be understood: ${problem}`;
   return eventOf(
     eventKinds.poolDisruptionBlocked,
     pool,
-    `No allowed disruptions for disruption reason ${reason} due to blocking budget`,
+    `No allowed disruptions for disruption reason ${reason} due to blocking budget${why}`,
     { dedupeValues: [pool.metadata.uid ?? '', reason] },
   );
 }

@@ -18,15 +18,25 @@ export interface Score {
 }
 
 /** Half of what is saved by the way things are is enough. */
-export const leastScore = 0.5;
+const leastScore = 0.5;
 
 /** Scores consolidations by pools with the policy Balanced. */
 export class Balance {
   readonly #snapshot: DisruptionSnapshot;
   readonly #totals = new Map<string, Totals>();
 
-  constructor(snapshot: DisruptionSnapshot) {
+  readonly #onPoor: ((score: Score) => void) | undefined;
+
+  constructor(snapshot: DisruptionSnapshot, onPoor?: (score: Score) => void) {
     this.#snapshot = snapshot;
+    this.#onPoor = onPoor;
+  }
+
+  /** The first score that is too low for the policy; undefined when every pool agrees. */
+  poor(candidates: readonly Candidate[], savings: number): Score | undefined {
+    const found = this.scores(candidates, savings).find(({ score }) => score < leastScore);
+    if (found) this.#onPoor?.(found);
+    return found;
   }
 
   /** One score for each Balanced pool that loses nodes. Savings are shared by what each pool's nodes cost. */

@@ -105,7 +105,30 @@ describe('nodes whose pods fit on others', () => {
     });
     await world.advance(20_000);
     expect(await going(world)).toEqual([]);
-    expect((await world.events('ConsolidationRejected')).length).toBeGreaterThan(0);
+    expect((await world.events('ConsolidationRejected')).join()).toContain('(scheduling)');
+  });
+
+  test('are told when a pod came to stay, or the budget went to others, while the proposal waited', async () => {
+    await start();
+    await busy('a', ['1']);
+    await busy('b', ['2']);
+    run();
+    await world.advance(5000);
+    await runningPod(world, 'p', 'a', { annotations: { [annotations.doNotDisrupt]: 'true' } });
+    await runningPod(world, 'q', 'b', { annotations: { [annotations.doNotDisrupt]: 'true' } });
+    await world.advance(20_000);
+    expect(await going(world)).toEqual([]);
+    expect((await world.events('ConsolidationRejected')).join()).toContain('Node/a: Consolidation was given up while it waited (churn)');
+    await world.close();
+    await start();
+    await busy('a', ['1']);
+    await busy('b', ['2']);
+    run();
+    await world.advance(5000);
+    await openPool(world, { template: onDemand, spec: { disruption: { budgets: [{ nodes: '0' }] } } });
+    await world.advance(20_000);
+    expect(await going(world)).toEqual([]);
+    expect((await world.events('ConsolidationRejected')).join()).toContain('(budget)');
   });
 
   test.each([
@@ -170,6 +193,16 @@ describe('a node that is too large', () => {
     );
   });
 
+  test('stays when a pod of it would have no place, and says which', async () => {
+    await start();
+    await machine(world, 'a', { type: 'c-16x' });
+    const containers = [{ name: 'main', image: 'app', resources: { requests: { cpu: '1' } } }];
+    await runningPod(world, 'odd', 'a', { spec: { containers, nodeSelector: { disk: 'fast' } } });
+    await disrupt();
+    expect(await world.claims()).toHaveLength(1);
+    expect((await world.events('Unconsolidatable')).join()).toContain('Node/a: Not all pods would schedule: default/odd');
+  });
+
   test('moves to spot where the pool allows it, and to nothing else', async () => {
     await start(anyWay);
     await busy('a', ['3500m']);
@@ -217,6 +250,8 @@ describe('a node that is too large', () => {
     world.cloud.types = [instanceType(8), instanceType(5), instanceType(4)];
     await runningPod(world, 'x', 'a');
     expect((await world.events('Unconsolidatable')).join()).toContain('Balanced');
+    const turnedDown = { decision: 'rejected', nodepool: 'default', policy: 'Balanced' };
+    expect(await world.metrics.value('karpenter_consolidation_moves_total', turnedDown)).toBeGreaterThan(0);
   });
 });
 

@@ -8,7 +8,7 @@ import { planted } from '../../base/defects.ts';
 import type { InstanceType } from '../../cloud/provider.ts';
 import type { NewNodeClaim } from '../../scheduling/problem.ts';
 import { consolidate, type Removable } from '../../scheduling/removal/consolidate.ts';
-import { Balance, leastScore } from './balanced.ts';
+import { Balance, type Score } from './balanced.ts';
 import { type Candidate, isEmpty } from './candidates.ts';
 import { bySavings, type Concern, type Method, type MethodView, type Proposal } from './method.ts';
 import { cannotBeCheaper, cheaperReplacements } from './replacement-rules.ts';
@@ -21,6 +21,8 @@ export interface ConsolidationOptions {
   readonly timeoutMs?: number;
   /** Called when it did. */
   readonly onTimeout?: () => void;
+  /** Called with the score of each consolidation that the policy Balanced turned down. */
+  readonly onRejected?: (score: Score) => void;
 }
 
 const defaultTimeoutMs = 5000;
@@ -65,8 +67,8 @@ export class Consolidation implements Method {
     const open = view.candidates.filter(({ nodePool }) => budgets.left(nodePool) > 0).toSorted(bySavings);
     if (open.length === 0) return [];
     const pools = new Map(open.map(({ nodePool }) => [nodePool.metadata.name ?? '', nodePool]));
-    const balance = new Balance(snapshot);
-    const { clock, timeoutMs = defaultTimeoutMs, onTimeout } = this.#options;
+    const { clock, timeoutMs = defaultTimeoutMs, onTimeout, onRejected } = this.#options;
+    const balance = new Balance(snapshot, onRejected);
     const end = clock ? clock() + timeoutMs : Number.POSITIVE_INFINITY;
     let timedOut = false;
     const commands = consolidate<Going>({
@@ -151,7 +153,7 @@ function whyNotWorth(
   if (savings < (price * settings.consolidationSavingsThreshold) / 100)
     return `It would save less than ${settings.consolidationSavingsThreshold} % of the price`;
   if (savings < pods * settings.podMovePrice) return `It would save too little for the ${pods} pods it moves`;
-  const poor = balance.scores(candidates, savings).find(({ score }) => score < leastScore);
+  const poor = balance.poor(candidates, savings);
   return poor && `Balanced: it would save too little for what it moves (score ${poor.score.toFixed(2)})`;
 }
 

@@ -21,7 +21,7 @@ import { poolBlocked, tellApproved, tellBlocked, tellCandidate, tellRejected, te
 import { NodesBesideHeartbeats } from './heartbeats.ts';
 import { DisruptionMarks } from './marks.ts';
 import { type Method, type MethodView, type Proposal, savingsOf } from './method.ts';
-import { disruptionMetrics } from './metrics.ts';
+import { countScore, disruptionMetrics } from './metrics.ts';
 import { type Evaluation, Pass } from './plan.ts';
 import { type DisruptionQueue, snakeCase } from './queue.ts';
 import { Recurrences } from './recurrences.ts';
@@ -275,9 +275,7 @@ export class Disruption {
   #tellScores({ candidates, scores = [] }: Proposal): void {
     const { clusters, metrics } = this.#context;
     for (const { pool, score } of scores) {
-      const counted = { decision: 'approved', nodepool: pool, policy: 'Balanced' };
-      metrics.histogram(disruptionMetrics.consolidationScore).observe(counted, score);
-      metrics.counter(disruptionMetrics.consolidationMoves).inc(counted);
+      countScore(metrics, 'approved', { pool, score });
       for (const { machine, nodePool } of candidates)
         if (nodePool.metadata.name === pool) tellApproved(clusters, machine, score);
     }
@@ -304,7 +302,12 @@ export class Disruption {
       log.debug(`abandoning ${method.name.toLowerCase()} attempt due to pod churn, command is no longer valid`, {
         'disrupted-node-count': lost.length,
       });
-      if (method.reason === 'Underutilized') for (const { machine } of lost) tellRejected(clusters, machine);
+      const concerned = new Set(keysOf(view));
+      if (method.reason === 'Underutilized')
+        for (const { machine, nodePool } of lost) {
+          const isOut = concerned.has(machine.key) && view.budgets.left(nodePool) === 0;
+          tellRejected(clusters, machine, concerned.has(machine.key) ? (isOut ? 'budget' : 'scheduling') : 'churn');
+        }
     }
     return valid;
   }

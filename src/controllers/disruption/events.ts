@@ -42,13 +42,19 @@ export function tellApproved(clusters: Clusters, machine: StateNode, score: numb
   tellAlike(clusters, machine, eventKinds.consolidationApproved, `Balanced consolidation scores ${score.toFixed(2)}`);
 }
 
+const rejections = {
+  budget: 'the budgets of its NodePool have nothing left',
+  scheduling: 'its pods have no better place any more',
+  churn: 'the node or its pods changed, or it may not be disrupted now',
+} as const;
+
 /** What was planned with a machine no longer holds. */
-export function tellRejected(clusters: Clusters, machine: StateNode): void {
+export function tellRejected(clusters: Clusters, machine: StateNode, reason: keyof typeof rejections): void {
   tellAlike(
     clusters,
     machine,
     eventKinds.consolidationRejected,
-    'Consolidation was given up: while it waited, pods, budgets or the node changed',
+    `Consolidation was given up while it waited (${reason}): ${rejections[reason]}`,
   );
 }
 

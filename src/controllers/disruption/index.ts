@@ -12,7 +12,7 @@ import { Drift, StaticDrift } from './drift.ts';
 import { Emptiness } from './emptiness.ts';
 import { DisruptionMarks } from './marks.ts';
 import type { Method } from './method.ts';
-import { disruptionMetrics } from './metrics.ts';
+import { countScore, disruptionMetrics } from './metrics.ts';
 import { DisruptionQueue } from './queue.ts';
 import type { DisruptionSettings } from './snapshot.ts';
 
@@ -55,7 +55,11 @@ export function disruptionControllers(context: ControllerContext, options: Disru
     options.methods ??
     defaultMethods(
       staticNodes,
-      { clock: () => clock.monotonic(), onTimeout: () => timeouts.inc({ consolidation_type: 'multi' }) },
+      {
+        clock: () => clock.monotonic(),
+        onTimeout: () => timeouts.inc({ consolidation_type: 'multi' }),
+        onRejected: (score) => countScore(metrics, 'rejected', score),
+      },
       context.cloudsFor('disruption').providers.flatMap(({ disruptionReasons = [] }) => disruptionReasons),
     );
   const marks = new DisruptionMarks(context);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is counted about nodes that are disrupted on purpose.
-import { counter, gauge, histogram } from '../../runtime/metrics.ts';
+import { counter, gauge, histogram, type Metrics } from '../../runtime/metrics.ts';
 
 export const disruptionMetrics = {
   evaluationDuration: histogram({
@@ -65,3 +65,14 @@ export const disruptionMetrics = {
     labels: ['reason', 'nodepool', 'capacity_type', 'consolidation_policy', 'termination_mode'],
   }),
 } as const;
+
+/** Counts what the policy Balanced decided about a consolidation. */
+export function countScore(
+  metrics: Metrics,
+  decision: 'approved' | 'rejected',
+  { pool, score }: { readonly pool: string; readonly score: number },
+): void {
+  const counted = { decision, nodepool: pool, policy: 'Balanced' };
+  metrics.histogram(disruptionMetrics.consolidationScore).observe(counted, score);
+  metrics.counter(disruptionMetrics.consolidationMoves).inc(counted);
+}

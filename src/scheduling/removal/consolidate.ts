@@ -274,7 +274,8 @@ class Search<T extends Removable> {
       if (removal) {
         if (this.#settle(removal)) return;
         this.#removals.takeBack();
-      } else if (live.length === 1) this.#options.explain?.(nodes[0]!, cannotBeCheaper);
+      } else if (live.length === 1)
+        this.#options.explain?.(nodes[0]!, (worthIt ? this.#removals.whyNot() : undefined) ?? cannotBeCheaper);
     }
     if (live.length === 1) return;
     const middle = Math.ceil(live.length / 2);

@@ -4,6 +4,7 @@
 
 import { commonLabelSet } from '../../api/labels.ts';
 import { Domains, type Ties } from '../domains.ts';
+import { Failures } from '../failures.ts';
 import { Finalizer } from '../finalize.ts';
 import type { HostPort } from '../host-ports.ts';
 import { hostRejects, type NewNode } from '../in-flight.ts';
@@ -74,6 +75,8 @@ export class Removals {
   readonly #undecided = new Map<Group, number>();
   /** What is left of reservations. */
   readonly #reservations = new Map<string, number>();
+  /** Says why the last replacement could not be had; looked into only when somebody asks. */
+  #whyNot: (() => string) | undefined;
   /** What takes the question back. */
   #undo: (() => void)[] = [];
   /** What takes back all that was kept. */
@@ -164,7 +167,9 @@ export class Removals {
    */
   tryReplace(slots: readonly number[], budget: number): Removal | undefined {
     const pods = this.#takeAway(slots);
+    this.#whyNot = undefined;
     if (this.#mindsUndecided(pods)) {
+      this.#whyNot = () => 'where its pods may go depends on nodes that are still to come';
       this.takeBack();
       return undefined;
     }
@@ -176,7 +181,9 @@ export class Removals {
     const attempt = ({ tolerance, ties, joins }: Way): void => {
       const thrift = tolerance === undefined ? undefined : new Thrift(tolerance, memo);
       const packed = new Packer(world, {}, thrift, order, ties, joins).run();
-      if (packed.failed.length === 0) {
+      const [failed] = packed.failed;
+      if (failed) this.#whyNot ??= () => this.#sayFailed(failed, packed);
+      else {
         const finalizer = new Finalizer(world);
         let price = 0;
         for (const node of packed.nodes) price += finalizer.factsOf(node).claim.price;
@@ -203,10 +210,21 @@ export class Removals {
     for (const node of best.packed.nodes) this.#countNew(node);
     for (const claim of best.claims) this.#chargeLimits(claim);
     if (!this.#holdReservations(best.claims)) {
+      this.#whyNot = () => 'the reservation that would take its pods is used up';
       this.takeBack();
       return undefined;
     }
     return { slots, moves, claims: best.claims };
+  }
+
+  /** What stood in the way of the replacement that was asked about last, beside its price; undefined: the price did. */
+  whyNot(): string | undefined {
+    return this.#whyNot?.();
+  }
+
+  #sayFailed({ pod, why }: Packed['failed'][number], { limits }: Packed): string {
+    const { reason } = new Failures(this.world, limits).of(pod, why);
+    return `Not all pods would schedule: ${this.world.batch.keys[pod]} (${reason})`;
   }
 
   /** Whether the pods of all these nodes find places when they leave at once, whatever that costs. Changes nothing. */

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { allowedDisruptions, type BudgetQuestion, budgetNodes, budgetProblem, unlimitedDisruptions } from './budgets.ts';
+import {
+  allowedDisruptions,
+  type BudgetQuestion,
+  budgetNodes,
+  budgetProblem,
+  unlimitedDisruptions,
+} from './budgets.ts';
 import type { Budget } from './node-pool.ts';
 
 const ask = (budgets: Budget[] | undefined, question: Partial<BudgetQuestion> = {}): number =>

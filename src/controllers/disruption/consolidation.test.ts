@@ -118,7 +118,9 @@ describe('nodes whose pods fit on others', () => {
     await runningPod(world, 'q', 'b', { annotations: { [annotations.doNotDisrupt]: 'true' } });
     await world.advance(20_000);
     expect(await going(world)).toEqual([]);
-    expect((await world.events('ConsolidationRejected')).join()).toContain('Node/a: Consolidation was given up while it waited (churn)');
+    expect((await world.events('ConsolidationRejected')).join()).toContain(
+      'Node/a: Consolidation was given up while it waited (churn)',
+    );
     await world.close();
     await start();
     await busy('a', ['1']);
@@ -200,7 +202,9 @@ describe('a node that is too large', () => {
     await runningPod(world, 'odd', 'a', { spec: { containers, nodeSelector: { disk: 'fast' } } });
     await disrupt();
     expect(await world.claims()).toHaveLength(1);
-    expect((await world.events('Unconsolidatable')).join()).toContain('Node/a: Not all pods would schedule: default/odd');
+    expect((await world.events('Unconsolidatable')).join()).toContain(
+      'Node/a: Not all pods would schedule: default/odd',
+    );
   });
 
   test('moves to spot where the pool allows it, and to nothing else', async () => {

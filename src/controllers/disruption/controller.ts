@@ -59,6 +59,8 @@ export class Disruption {
   readonly #lastRuns = new Map<string, number>();
   readonly #trials = new Map<Method, Trial>();
   readonly #recurrences = new Recurrences();
+  /** Machines by key that consolidation leaves alone: the same led nowhere before. */
+  #held: ReadonlySet<string> = none;
   /** What the last pass looked at, if it found nothing and nothing is under way. */
   #quiet: readonly unknown[] | undefined;
   readonly #nodes = new NodesBesideHeartbeats();
@@ -89,10 +91,11 @@ export class Disruption {
     this.#logInvalidBudgets(log);
     await this.#takeBackLostCommands(signal, log);
     const catalog = await this.#readCatalog(signal, stopping, log);
+    this.#held = this.#recurrences.heldAt(clock.monotonic(), state.nodes());
     const seen = this.#whatMatters(catalog);
     for (const method of this.#options.methods) this.#lastRuns.set(method.name, clock.monotonic());
     if (seen.every((part, i) => part === this.#quiet?.[i]))
-      return { requeueAfterMs: Math.max(0, Math.min(pollMs, queue.pausesEndInMs())) };
+      return { requeueAfterMs: Math.max(0, Math.min(pollMs, this.#pausesEndInMs())) };
     this.#quiet = undefined;
     this.#hasFailed = false;
     this.#tellProtection();
@@ -114,7 +117,7 @@ export class Disruption {
     const isDone = this.#trials.size === 0 && !this.#options.methods.some(({ hasMore }) => hasMore);
     const promisesEndInMs = this.#promisesEndInMs();
     if (isDone && !this.#hasFailed && promisesEndInMs === Number.POSITIVE_INFINITY) this.#quiet = seen;
-    const changesInMs = Math.min(promisesEndInMs, queue.pausesEndInMs());
+    const changesInMs = Math.min(promisesEndInMs, this.#pausesEndInMs());
     const dueInMs = [...this.#trials.values()].map(({ dueAt }) => dueAt - clock.monotonic());
     const atLatestMs = this.#trials.size > 0 ? trialPollMs : pollMs;
     return { requeueAfterMs: Math.max(0, Math.min(atLatestMs, changesInMs, ...dueInMs)) };
@@ -148,9 +151,16 @@ export class Disruption {
       minute,
       state.consolidationStamp(),
       this.#options.queue.paused,
+      this.#held.size,
       ...lists,
       ...Object.values(catalog.instanceTypes),
     ];
+  }
+
+  /** When the first machine that is left alone may be tried again. */
+  #pausesEndInMs(): number {
+    const { clock } = this.#context;
+    return Math.min(this.#options.queue.pausesEndInMs(), this.#recurrences.endInMs(clock.monotonic()));
   }
 
   /** When the first machine that is promised to pods is free again, of which there is no other sign; infinite without any. */
@@ -168,12 +178,13 @@ export class Disruption {
     const { clock, metrics } = this.#context;
     const started = clock.monotonic();
     const not = this.#waitingMachines(method);
-    const all = pass.evaluate(method, { not });
+    const without = method.gathers ? this.#held : none;
+    const all = pass.evaluate(method, { not, without });
     const trial = this.#trials.get(method);
     trial?.look(keysOf(all.view), started);
     if (trial && started < trial.dueAt) return false;
     const first = trial?.proposals ?? [];
-    const evaluation = trial ? pass.evaluate(method, { only: trial.conclude(started), not }) : all;
+    const evaluation = trial ? pass.evaluate(method, { only: trial.conclude(started), not, without }) : all;
     if (trial?.isOver) this.#trials.delete(method);
     const proposals = trial ? this.#validate(method, first, evaluation, log) : this.#propose(method, evaluation);
     this.#tell(method, evaluation, trial !== undefined);
@@ -181,27 +192,24 @@ export class Disruption {
     metrics
       .histogram(disruptionMetrics.evaluationDuration)
       .observe({ reason, consolidation_type: method.consolidationType }, (clock.monotonic() - started) / 1000);
-    const fresh = method.gathers ? proposals.filter((proposal) => !this.#isFutile(proposal, log)) : proposals;
+    const fresh = method.gathers ? this.#withoutFutile(proposals, log) : proposals;
     return this.#start(method, fresh, pass.snapshot.catalog, signal, log);
   }
 
-  /** Whether the same was done to the same before, and the cluster came back to it: then its machines are left alone. */
-  #isFutile(proposal: Proposal, log: Logger): boolean {
+  /** Those that were not done to the same before, to no effect: others have to wait, and their machines are left alone. */
+  #withoutFutile(proposals: readonly Proposal[], log: Logger): readonly Proposal[] {
+    if (proposals.length === 0) return proposals;
     const { state, clock, clusters } = this.#context;
-    const waitMs = this.#recurrences.waitMs(proposal, state.nodes(), clock.monotonic());
-    if (waitMs === 0) return false;
-    const { candidates } = proposal;
-    this.#options.queue.pause(
-      candidates.map(({ machine }) => machine.key),
-      waitMs,
-    );
-    log.debug('not repeating a consolidation that led nowhere', {
-      'disrupted-node-count': candidates.length,
-      wait: `${Math.ceil(waitMs / 1000)}s`,
-    });
-    for (const { machine } of candidates)
-      tellUnconsolidatable(clusters, machine, 'It was consolidated like this a short while ago, to no effect');
-    return true;
+    const { fresh, held } = this.#recurrences.judge(proposals, state.nodes(), clock.monotonic());
+    for (const { proposal, waitMs } of held) {
+      log.debug('not repeating a consolidation that led nowhere', {
+        'disrupted-node-count': proposal.candidates.length,
+        wait: `${Math.ceil(waitMs / 1000)}s`,
+      });
+      for (const { machine } of proposal.candidates)
+        tellUnconsolidatable(clusters, machine, 'It was consolidated like this a short while ago, to no effect');
+    }
+    return fresh;
   }
 
   /** Machines that other methods have chosen and wait for. */
@@ -403,6 +411,8 @@ export class Disruption {
         log.debug('abnormal time between runs', { name, time_since: `${Math.round((now - at) / 1000)}s` });
   }
 }
+
+const none: ReadonlySet<string> = new Set();
 
 function keysOf({ candidates }: MethodView): string[] {
   return candidates.map(({ machine }) => machine.key);

@@ -41,17 +41,24 @@ export class Pass {
     this.#pdbs = new PdbLimits(snapshot.podDisruptionBudgets);
   }
 
-  /** The view of a method. `among`: keys of the only machines it may choose, and those it may not. */
+  /**
+   * The view of a method. `among`: keys of the only machines it may choose, of those that others have chosen, and of those
+   * it leaves alone.
+   */
   evaluate(
     method: Method,
-    among: { readonly only?: ReadonlySet<string>; readonly not?: ReadonlySet<string> } = {},
+    among: {
+      readonly only?: ReadonlySet<string>;
+      readonly not?: ReadonlySet<string>;
+      readonly without?: ReadonlySet<string>;
+    } = {},
   ): Evaluation {
     const { snapshot } = this;
     const rejections: Rejection[] = [];
     const { candidates, blocked } = this.#candidates(method.disruptionClass);
     const concerned = candidates.filter((candidate) => {
       const { key } = candidate.machine;
-      if (among.not?.has(key) || (among.only && !among.only.has(key))) return false;
+      if (among.not?.has(key) || among.without?.has(key) || (among.only && !among.only.has(key))) return false;
       const concern = method.concerns(candidate);
       if (typeof concern === 'boolean') return concern;
       rejections.push({ machine: candidate.machine, kind: 'unconsolidatable', why: concern.unconsolidatable });

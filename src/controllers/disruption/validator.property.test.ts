@@ -17,4 +17,11 @@ describe('the whole program', () => {
     // A sample in which nothing was disrupted would have proved nothing.
     if (worlds >= 20) expect([...seen.keys()].sort()).toEqual(['Drifted', 'Empty', 'Underutilized']);
   }, 3_600_000);
+
+  test.each([
+    [10030, 'pods did not go where they were meant to, and the same was done again'],
+    [10046, 'nodes that were alike went minutes apart'],
+  ])('keeps them in the cluster of seed %d, where once %s', async (seed) => {
+    expect((await live(seed)).violations).toEqual([]);
+  });
 });

@@ -2,12 +2,14 @@
 // What the parts of the deterministic world are to each other: clouds, faults, happenings, invariants, coverage, trace.
 // One virtual clock and named streams of chance drive all of them; nothing here may look at real time or real chance.
 import type { CustomResourceDefinition } from '../api/crd.ts';
+import type { NodePool } from '../api/node-pool.ts';
 import type { Clock, VirtualClock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
 import type { CloudProvider } from '../cloud/provider.ts';
-import type { StoreEvent } from '../embedded/store.ts';
+import type { Store, StoreEvent } from '../embedded/store.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { KubeObject, ResourceType } from '../kube/object.ts';
+import type { Transport } from '../kube/transport.ts';
 import type { Clusters } from '../runtime/clusters.ts';
 import type { Logger } from '../runtime/logging.ts';
 import type { Runnable } from '../runtime/manager.ts';
@@ -70,8 +72,12 @@ export interface Line {
   /** The process's own clock: skewed, jumping, stopped with the process. */
   readonly clock: Clock;
   readonly clusters: Clusters;
+  /** Its own chance. */
+  readonly random: Random;
   readonly log: Logger;
   readonly metrics: Metrics;
+  /** Another API server as this process reaches it: it gets no answer that the process would not get. */
+  reach(transport: Transport): Transport;
   /** Every call from a provider to its cloud goes through here: the world may kill the process before or after it. */
   call<R>(what: string, carryOut: () => Promise<R>): Promise<R>;
 }
@@ -89,6 +95,22 @@ export interface CloudParts {
   readonly coverage: Coverage;
 }
 
+/** What a cloud is built with whose machines are objects of the API server. */
+export interface StoredCloudParts extends CloudParts {
+  /** Of the API server with the Nodes. */
+  readonly store: Store;
+  /** The way to it, past all faults. */
+  readonly transport: () => Transport;
+  /** Who writes what is being stored right now. */
+  readonly author: () => string;
+}
+
+/** Where its machines are, and by which contracts they can be had. */
+export interface Sells {
+  readonly zones: readonly [string, ...string[]];
+  readonly capacityTypes: readonly [string, ...string[]];
+}
+
 /** A cloud of the world. It outlives controller processes; each of them connects anew. */
 export interface SimulatedCloud {
   readonly name: string;
@@ -98,6 +120,12 @@ export interface SimulatedCloud {
   readonly ledger: Ledger;
   readonly faults: readonly Fault[];
   readonly happenings: readonly Happening[];
+  /** What users of its machines may ask for. */
+  readonly sells: Sells;
+  /** What its own pools ask for besides, so that few of many machines are weighed. */
+  readonly requirements?: NodePool['spec']['template']['spec']['requirements'];
+  /** Promises about this cloud alone. Asked once for each world. */
+  readonly invariants?: readonly Invariant[];
   /** How many machines are reserved, by the id of the reservation; none where there are no reservations. */
   readonly reservations?: ReadonlyMap<string, number>;
   /** Objects that must exist before NodePools: NodeClasses named `default`, ready. */

@@ -9,6 +9,8 @@ export interface JudgeParts {
   readonly facts: Facts;
   readonly coverage: Coverage;
   readonly fleet: Fleet;
+  /** Promises that come with the clouds. */
+  readonly more?: readonly Invariant[];
 }
 
 interface Seat {
@@ -23,9 +25,9 @@ export class Judge {
   readonly #onMinute: readonly Seat[];
   readonly #onQuiet: readonly Seat[];
 
-  constructor({ facts, coverage, fleet }: JudgeParts) {
+  constructor({ facts, coverage, fleet, more = [] }: JudgeParts) {
     this.#facts = facts;
-    const seats = allInvariants({ fleet }).map((invariant): Seat => {
+    const seats = [...allInvariants({ fleet }), ...more].map((invariant): Seat => {
       coverage.count('invariant', invariant.name, 0);
       const report: Report = {
         violated: (message) => this.violations.push({ invariant: invariant.name, at: facts.now, message }),

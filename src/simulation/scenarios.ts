@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kinds of worlds there are. What happens in one follows from its seed; a scenario says how much of what.
+import type { CloudName } from './clouds/index.ts';
 
 /** How a world is made. */
 export interface ScenarioShape {
@@ -20,10 +21,14 @@ export interface ScenarioShape {
   readonly happenings?: readonly string[];
   /** Only faults whose names begin so; all unless told. */
   readonly faults?: readonly string[];
+  /** The clouds there are; the first is that of the pool that takes every pod. */
+  readonly clouds?: readonly [CloudName, ...CloudName[]];
 }
 
 const minute = 60_000;
 const usual = { pods: 230, activeMs: 80 * minute, restMs: 40 * minute, twoReplicas: 0.25 } as const;
+
+const small = { ...usual, pods: 40, changeEveryMs: 40_000, faultEveryMs: 3 * minute } as const;
 
 export const scenarios: readonly ScenarioShape[] = [
   {
@@ -42,12 +47,9 @@ export const scenarios: readonly ScenarioShape[] = [
     twoReplicas: 0,
   },
   {
-    ...usual,
+    ...small,
     name: 'small',
     description: 'everything at once on a handful of nodes: many hours in little time',
-    pods: 40,
-    changeEveryMs: 40_000,
-    faultEveryMs: 3 * minute,
   },
   {
     ...usual,
@@ -73,5 +75,11 @@ export const scenarios: readonly ScenarioShape[] = [
     changeEveryMs: 40_000,
     faultEveryMs: 90_000,
     faults: ['cloud/', 'node/'],
+  },
+  {
+    ...small,
+    name: 'cluster-api',
+    description: 'Cluster API with its faults, and people who scale and roll beside the autoscaler',
+    clouds: ['cluster-api'],
   },
 ];

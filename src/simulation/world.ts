@@ -10,8 +10,7 @@ import type { StoreEvent } from '../embedded/store.ts';
 import { KubeClient } from '../kube/client.ts';
 import { kinds } from '../kube/kinds.ts';
 import { type Logger, silentLogger } from '../runtime/logging.ts';
-import { scriptedCloud } from './cloud/scripted-cloud.ts';
-import { kwokCloud } from './clouds/kwok-cloud.ts';
+import { cloudNamed, usualClouds } from './clouds/index.ts';
 import { collections } from './collections.ts';
 import type { Fault, Happening, SimulatedCloud } from './contract.ts';
 import { CoverageCounts } from './coverage.ts';
@@ -84,7 +83,8 @@ export class World {
       },
       (process) => this.#paths.collect(process.metrics),
     );
-    this.judge = new Judge({ facts: this.facts, coverage: this.coverage, fleet: this.#fleet });
+    const more = clouds.flatMap(({ invariants = [] }) => invariants);
+    this.judge = new Judge({ facts: this.facts, coverage: this.coverage, fleet: this.#fleet, more });
     this.tally = new Tally(this.facts);
     const hands = this.#handsOf(authors);
     this.#happenings = pickNamed(
@@ -123,7 +123,7 @@ export class World {
       lean: true,
       log: panics(coverage),
       crds: [],
-      baseNodes: [systemNode('system-1', 'test-zone-a'), systemNode('system-2', 'test-zone-b')],
+      baseNodes: [],
     });
     const clientOf = (by: string): KubeClient =>
       new KubeClient({ transport: authors.transport(by, cluster.transport()), clock, fieldManager: by });
@@ -134,9 +134,15 @@ export class World {
       workload: clientOf(`cloud-${name}`),
       coverage,
     });
-    // Few types and none small: some thirty nodes for some three hundred pods.
-    const market = { cpus: [4, 8], reserved: { cpus: 8, count: 3 } };
-    clouds = [scriptedCloud(parts('scripted'), market), kwokCloud({ ...parts('kwok'), store: cluster.server.store })];
+    const server = {
+      store: cluster.server.store,
+      transport: () => cluster.transport(),
+      author: () => authors.current.by,
+    };
+    clouds = (shape.clouds ?? usualClouds).map((name) => cloudNamed(name, { ...parts(name), ...server }));
+    const [zone, other = zone] = clouds[0]!.sells.zones;
+    const nodes = cluster.client().resource(kinds.Node);
+    for (const node of [systemNode('system-1', zone), systemNode('system-2', other)]) await nodes.create(node);
     const ours = new Set(crds.map(({ metadata }) => metadata.name));
     const all = [...crds, ...clouds.map(({ crd }) => crd).filter(({ metadata }) => !ours.has(metadata.name))];
     for (const crd of all)
@@ -237,7 +243,8 @@ export class World {
     const transport = authors.transport('user', this.#cluster.transport());
     const client = new KubeClient({ transport, clock, fieldManager: 'kubectl' });
     let count = 0;
-    return { karpenter: client, workload: client, facts, clock, shape: this.#shape, next: () => ++count };
+    const { sells } = this.#clouds[0]!;
+    return { karpenter: client, workload: client, facts, clock, shape: this.#shape, sells, next: () => ++count };
   }
 
   async #furnish(): Promise<void> {
@@ -250,7 +257,7 @@ export class World {
     for (const pool of poolsOf(random, this.#clouds)) await client.resource(nodePoolKind).create(pool);
     await client.resource(kinds.DaemonSet).create(daemonSetOf(random, 'agent'));
     for (let i = 0, pods = 0; pods < this.#shape.pods; i++) {
-      const deployment = deploymentOf(random, `first-${i}`);
+      const deployment = deploymentOf(random, `first-${i}`, this.#clouds[0]!.sells);
       pods += deployment.spec?.replicas ?? 0;
       await client.resource(kinds.Deployment).create(deployment);
     }

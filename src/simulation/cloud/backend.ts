@@ -10,7 +10,7 @@ import type { CloudParts } from '../contract.ts';
 import { Books, type Machine } from './ledger.ts';
 import { MachineNodes } from './machines.ts';
 import { Market, type MarketOptions, type Place, reservationLabel } from './market.ts';
-import { Mishaps } from './mishaps.ts';
+import { type Mishap, Mishaps, mishaps } from './mishaps.ts';
 import type { Order } from './orders.ts';
 
 export const providerScheme = 'scripted://';
@@ -54,7 +54,7 @@ const noticeMs = 120 * second;
 export class Backend {
   readonly books = new Books();
   readonly market: Market;
-  readonly mishaps: Mishaps;
+  readonly mishaps: Mishaps<Mishap>;
   readonly #clock: VirtualClock;
   readonly #random: Random;
   readonly #nodes: MachineNodes;
@@ -71,7 +71,7 @@ export class Backend {
     this.#coverage = parts.coverage;
     this.#nodes = new MachineNodes(parts.clock, parts.workload);
     this.market = new Market(options);
-    this.mishaps = new Mishaps(parts.coverage, 'cloud/');
+    this.mishaps = new Mishaps(parts.coverage, 'cloud/', mishaps);
   }
 
   // Its API

@@ -4,12 +4,13 @@
 import { capacityTypes, labels } from '../../api/labels.ts';
 import type { Random } from '../../base/random.ts';
 import type { InstanceType } from '../../cloud/provider.ts';
+import type { Sells } from '../contract.ts';
 
 /** The label by which a scripted cloud names a reservation. */
 export const reservationLabel = 'cloud.simulation/reservation';
 
 export interface MarketOptions {
-  readonly zones?: readonly string[];
+  readonly zones?: Sells['zones'];
   readonly cpus?: readonly number[];
   /** Per CPU and hour, on demand. */
   readonly cpuPrice?: number;
@@ -54,11 +55,13 @@ export class Market {
   readonly #lots = new Map<string, Lot>();
   /** How many machines each reservation has in all. */
   readonly reservations = new Map<string, number>();
+  readonly sells: Sells;
   #shown: readonly InstanceType[] | undefined;
 
   constructor(options: MarketOptions = {}) {
     const { zones = ['test-zone-a', 'test-zone-b', 'test-zone-c'], cpus = defaultCpus, cpuPrice = 0.04 } = options;
     this.#zones = zones;
+    this.sells = { zones, capacityTypes: [capacityTypes.onDemand, capacityTypes.spot] };
     this.#shapes = cpus.flatMap((count) =>
       families.map(({ name, gibPerCpu }) => ({ name: `${name}-${count}`, cpus: count, memoryGib: count * gibPerCpu })),
     );

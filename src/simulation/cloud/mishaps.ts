@@ -35,39 +35,44 @@ export const mishaps = {
 
 export type Mishap = keyof typeof mishaps;
 
-interface On {
-  readonly mishap: Mishap;
+interface On<M> {
+  readonly mishap: M;
   readonly chance: number;
   readonly random: Random;
   /** Resolves when it is over. */
   readonly over: Promise<void>;
 }
 
-export class Mishaps {
+export class Mishaps<M extends string> {
   readonly #coverage: Coverage;
   readonly #prefix: string;
-  readonly #on = new Set<On>();
+  readonly #chances: Readonly<Record<M, number>>;
+  readonly #on = new Set<On<M>>();
 
-  /** @param prefix what stands before the names of its faults in coverage: `cloud/`. */
-  constructor(coverage: Coverage, prefix: string) {
+  /**
+   * @param prefix what stands before the names of its faults in coverage: `cloud/`.
+   * @param chances what may go wrong, and how likely it is while it is on.
+   */
+  constructor(coverage: Coverage, prefix: string, chances: Readonly<Record<M, number>>) {
     this.#coverage = coverage;
     this.#prefix = prefix;
+    this.#chances = chances;
   }
 
   /** All of them, for a world to draw from. */
   faults(): Fault[] {
-    return (Object.keys(mishaps) as Mishap[]).map((mishap) => ({
+    return (Object.keys(this.#chances) as M[]).map((mishap) => ({
       name: `${this.#prefix}${mishap}`,
       // What an answer that got lost leads to is what most goes wrong in earnest.
       weight: mishap.startsWith('lost-') ? 3 : 1,
-      inject: (random) => this.begin(mishap, mishaps[mishap], random),
+      inject: (random) => this.begin(mishap, this.#chances[mishap], random),
     }));
   }
 
   /** Turns one on; what it gives turns it off again. */
-  begin(mishap: Mishap, chance: number, random: Random): () => void {
+  begin(mishap: M, chance: number, random: Random): () => void {
     const { promise: over, resolve } = Promise.withResolvers<void>();
-    const on: On = { mishap, chance, random, over };
+    const on: On<M> = { mishap, chance, random, over };
     this.#on.add(on);
     return () => {
       this.#on.delete(on);
@@ -76,16 +81,16 @@ export class Mishaps {
   }
 
   /** Whether this mishap happens now; counted when it does. Costs nothing while it is off. */
-  happens(mishap: Mishap): boolean {
+  happens(mishap: M): boolean {
     return this.#biting(mishap) !== undefined;
   }
 
   /** Resolves when a mishap that happens now is over; undefined when it does not happen. */
-  untilOver(mishap: Mishap): Promise<void> | undefined {
+  untilOver(mishap: M): Promise<void> | undefined {
     return this.#biting(mishap)?.over;
   }
 
-  #biting(mishap: Mishap): On | undefined {
+  #biting(mishap: M): On<M> | undefined {
     for (const on of this.#on) {
       if (on.mishap !== mishap || on.random.next() >= on.chance) continue;
       this.#coverage.count('fault', `${this.#prefix}${mishap}`);

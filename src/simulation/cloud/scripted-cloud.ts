@@ -33,6 +33,7 @@ export function scriptedCloud(parts: CloudParts, options: MarketOptions = { rese
     faults: [...backend.mishaps.faults(), ...marketFaults(backend), machineDies(backend, parts)],
     happenings: happenings(backend),
     reservations: backend.market.reservations,
+    sells: backend.market.sells,
     async furnish() {
       const { group, version, kind } = scriptedNodeClassKind;
       await karpenter

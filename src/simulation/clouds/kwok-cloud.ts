@@ -3,16 +3,15 @@
 // the store for them.
 import { allCrds } from '../../api/crd.ts';
 import { kwokNodeClassKind } from '../../api/kwok-node-class.ts';
-import { labels } from '../../api/labels.ts';
+import { capacityTypes, labels } from '../../api/labels.ts';
 import type { InstanceType } from '../../cloud/provider.ts';
-import type { Store } from '../../embedded/store.ts';
 import type { Node } from '../../kube/kinds.ts';
 import { apiVersionOf, type KubeObject, type ResourceType } from '../../kube/object.ts';
 import { defaultInstanceTypes } from '../../providers/kwok/instance-types.ts';
 import { kwokLabels } from '../../providers/kwok/labels.ts';
 import { KwokProvider } from '../../providers/kwok/provider.ts';
 import { kwokRunnables } from '../../providers/kwok/resumption.ts';
-import type { CloudParts, LedgerInstance, SimulatedCloud } from '../contract.ts';
+import type { LedgerInstance, SimulatedCloud, StoredCloudParts } from '../contract.ts';
 
 const scheme = 'kwok://';
 const claimName = 'karpenter.kwok.sh/nodeclaim';
@@ -23,13 +22,7 @@ function sold(): InstanceType[] {
   return defaultInstanceTypes().filter(({ name }) => /-(?:4|8)x-amd64-linux$/.test(name));
 }
 
-export interface KwokCloudParts extends CloudParts {
-  /** Of the API server with the Nodes. */
-  readonly store: Store;
-  readonly bootTime?: string;
-}
-
-export function kwokCloud(parts: KwokCloudParts): SimulatedCloud {
+export function kwokCloud(parts: StoredCloudParts): SimulatedCloud {
   const types = sold();
   const book = new Map<string, LedgerInstance>();
   const history: LedgerInstance[] = [];
@@ -51,13 +44,16 @@ export function kwokCloud(parts: KwokCloudParts): SimulatedCloud {
     ledger: { alive: () => [...book.values()], all: () => history },
     faults: [],
     happenings: [],
+    sells: {
+      zones: ['test-zone-a', 'test-zone-b', 'test-zone-c'],
+      capacityTypes: [capacityTypes.onDemand, capacityTypes.spot],
+    },
     async furnish() {
-      const bootTime = parts.bootTime ?? '20s';
       await parts.karpenter.resource(kwokNodeClassKind).create({
         apiVersion: apiVersionOf(kwokNodeClassKind),
         kind: kwokNodeClassKind.kind,
         metadata: { name: 'default' },
-        spec: { nodeRegistrationDelay: bootTime },
+        spec: { nodeRegistrationDelay: '20s' },
       });
     },
     connect({ clock, clusters, log, metrics }) {

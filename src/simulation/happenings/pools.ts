@@ -16,7 +16,7 @@ export function poolsOf(random: Random, clouds: readonly SimulatedCloud[]): Node
   const second = poolOf(random, 'second', other, { limits: { cpu: String(between(random, 40, 120)) } });
   if (chance(random, 0.3)) second.spec.template.spec.expireAfter = `${between(random, 60, 240)}m`;
   pools.push(second);
-  if (chance(random, 0.6)) {
+  if (chance(random, 0.6) && first.sells.capacityTypes.includes('spot')) {
     const spot: Requirements = [{ key: labels.capacityType, operator: 'In', values: ['spot'] }];
     pools.push(poolOf(random, 'spot', first, { weight: between(random, 1, 50) }, spot));
   }
@@ -33,7 +33,7 @@ type Requirements = NodePool['spec']['template']['spec']['requirements'];
 function poolOf(
   random: Random,
   name: string,
-  { nodeClass }: SimulatedCloud,
+  { nodeClass, requirements: usual = [] }: SimulatedCloud,
   parts: Partial<NodePoolSpec>,
   requirements?: Requirements,
 ): NodePool {
@@ -49,7 +49,7 @@ function poolOf(
         metadata: { labels: { 'example.com/team': name } },
         spec: {
           nodeClassRef: { group: nodeClass.group, kind: nodeClass.kind, name: 'default' },
-          requirements: requirements ?? both,
+          requirements: [...(requirements ?? both), ...usual],
           expireAfter: chance(random, 0.4) ? oneOf(random, ['45m', '2h', '5h']) : 'Never',
           ...grace,
         },

@@ -12,6 +12,7 @@ import type {
   PodTemplateSpec,
   StatefulSet,
 } from '../../kube/kinds.ts';
+import type { Sells } from '../contract.ts';
 import { between, chance, oneOf, skewed } from '../draw.ts';
 import { namespace } from './hands.ts';
 
@@ -23,7 +24,7 @@ export const priorities = ['low', 'high'] as const;
 /** The taint of the pool for batch work. */
 export const batchTaint = { key: 'dedicated', value: 'batch', effect: 'NoSchedule' } as const;
 
-function podSpec(random: Random, app: string): PodSpec {
+function podSpec(random: Random, app: string, { zones, capacityTypes }: Sells): PodSpec {
   const cpu = oneOf(random, cpuSizes);
   const spec: PodSpec = {
     containers: [
@@ -55,12 +56,12 @@ function podSpec(random: Random, app: string): PodSpec {
         };
   }
   const drawn = random.next();
-  if (drawn < 0.1) spec.nodeSelector = { [labels.zone]: oneOf(random, ['test-zone-a', 'test-zone-b', 'test-zone-c']) };
-  else if (drawn < 0.2) spec.nodeSelector = { [labels.capacityType]: oneOf(random, ['on-demand', 'spot']) };
+  if (drawn < 0.1) spec.nodeSelector = { [labels.zone]: oneOf(random, zones) };
+  else if (drawn < 0.2) spec.nodeSelector = { [labels.capacityType]: oneOf(random, capacityTypes) };
   return spec;
 }
 
-function templateOf(random: Random, app: string): PodTemplateSpec {
+function templateOf(random: Random, app: string, sells: Sells): PodTemplateSpec {
   const protectedPods = chance(random, 0.04);
   const slow = chance(random, 0.3);
   return {
@@ -72,11 +73,11 @@ function templateOf(random: Random, app: string): PodTemplateSpec {
         ...(slow ? { 'pod-delete.stage.kwok.x-k8s.io/delay': `${between(random, 1, 90)}s` } : {}),
       },
     },
-    spec: podSpec(random, app),
+    spec: podSpec(random, app, sells),
   };
 }
 
-export function deploymentOf(random: Random, app: string): Deployment {
+export function deploymentOf(random: Random, app: string, sells: Sells): Deployment {
   return {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
@@ -84,14 +85,14 @@ export function deploymentOf(random: Random, app: string): Deployment {
     spec: {
       replicas: skewed(random, 1, 30),
       selector: { matchLabels: { app } },
-      template: templateOf(random, app),
+      template: templateOf(random, app, sells),
     },
   };
 }
 
 /** Pods with a volume each: they stay in the zone of their volume. */
-export function statefulSetOf(random: Random, app: string): StatefulSet {
-  const template = templateOf(random, app);
+export function statefulSetOf(random: Random, app: string, sells: Sells): StatefulSet {
+  const template = templateOf(random, app, sells);
   const { topologySpreadConstraints: _, nodeSelector: __, ...spec } = template.spec!;
   return {
     apiVersion: 'apps/v1',
@@ -113,10 +114,10 @@ export function statefulSetOf(random: Random, app: string): StatefulSet {
   };
 }
 
-export function jobOf(random: Random, app: string): Job {
+export function jobOf(random: Random, app: string, sells: Sells): Job {
   const parallelism = skewed(random, 1, 8);
   const runs = `${between(random, 1, 25)}m`;
-  const { topologySpreadConstraints: _, ...spec } = podSpec(random, app);
+  const { topologySpreadConstraints: _, ...spec } = podSpec(random, app, sells);
   return {
     apiVersion: 'batch/v1',
     kind: 'Job',

@@ -12,7 +12,7 @@ import { budgetOf, daemonSetOf, deploymentOf, jobOf, statefulSetOf } from './wor
 const here = { namespace };
 
 export function workloadHappenings(hands: Hands): Happening[] {
-  const { workload, facts, shape } = hands;
+  const { workload, facts, shape, sells } = hands;
   const deployments = (): readonly Deployment[] => facts.list<Deployment>(collections.deployments);
   const statefulSets = (): readonly StatefulSet[] => facts.list<StatefulSet>(collections.statefulSets);
   /** How many pods are wanted, against what the scenario has in mind. */
@@ -37,7 +37,7 @@ export function workloadHappenings(hands: Hands): Happening[] {
   const arrive = async (random: Random): Promise<boolean> => {
     if (fullness() > 1.3) return false;
     const app = `app-${hands.next()}`;
-    await workload.resource(kinds.Deployment).create(deploymentOf(random, app));
+    await workload.resource(kinds.Deployment).create(deploymentOf(random, app, sells));
     if (chance(random, 0.6)) await workload.resource(kinds.PodDisruptionBudget).create(budgetOf(random, app));
     return true;
   };
@@ -75,7 +75,7 @@ export function workloadHappenings(hands: Hands): Happening[] {
     const of = pick(random, all);
     if (!of || all.length < 3) {
       const app = `db-${hands.next()}`;
-      await workload.resource(kinds.StatefulSet).create(statefulSetOf(random, app));
+      await workload.resource(kinds.StatefulSet).create(statefulSetOf(random, app, sells));
       if (chance(random, 0.7)) await workload.resource(kinds.PodDisruptionBudget).create(budgetOf(random, app));
       return true;
     }
@@ -89,7 +89,7 @@ export function workloadHappenings(hands: Hands): Happening[] {
   };
 
   const job = async (random: Random): Promise<boolean> => {
-    await workload.resource(kinds.Job).create(jobOf(random, `job-${hands.next()}`));
+    await workload.resource(kinds.Job).create(jobOf(random, `job-${hands.next()}`, sells));
     return true;
   };
 

@@ -74,7 +74,13 @@ export class ControllerProcess implements Passage {
     const [karpenter, workload] = this.#transports as [ProcessTransport, ProcessTransport?];
     const one = clusterOf('karpenter', karpenter);
     const clusters = new Clusters(one, workload ? clusterOf('workload', workload) : one);
-    const line: Line = { clock, clusters, log, metrics, call: (_what, carryOut) => this.#call(carryOut) };
+    const reach = (transport: Transport): Transport => {
+      const reached = new ProcessTransport(transport, this);
+      this.#transports.push(reached);
+      return reached;
+    };
+    const call: Line['call'] = (_what, carryOut) => this.#call(carryOut);
+    const line: Line = { clock, clusters, random, log, metrics, reach, call };
     const connected = clouds.map((cloud) => cloud.connect(line));
     const settings = { ...defaultSettings(programSettings) };
     const candidate = {

@@ -105,8 +105,10 @@ export class ScriptedHarness implements ProviderHarness {
     const line: Line = {
       clock: this.clock,
       clusters: new Clusters(this.#cluster),
+      random: this.random,
       log: silentLogger,
       metrics: new Metrics(),
+      reach: (transport) => transport,
       async call(_what, carryOut) {
         if (cut.value) return never();
         const result = await carryOut();

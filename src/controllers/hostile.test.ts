@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What somebody who may write pods, NodePools or Nodes can and cannot achieve with them. docs/security.md names these
 // tests, claim by claim.
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { labels } from '../api/labels.ts';
 import { type NodePool, nodePoolKind } from '../api/node-pool.ts';
 import { nodePool } from '../api/testing/objects.ts';
@@ -70,15 +70,71 @@ test('a Node that claims the machine of another neither takes it over nor takes 
   expect(world.cloud.launched).toHaveLength(1);
 });
 
-test('a Node that calls itself ours without a NodeClaim leaves the cloud with one machine for each NodeClaim', async () => {
-  await oneMachine();
-  const ours = { [labels.nodePool]: 'web', [labels.registered]: 'true', [labels.initialized]: 'true' };
-  await world.apply(strangeNode('pretender', { labels: ours }, 'fake:///nothing/here'));
-  await world.advance(15 * minute);
-  await world.until(() => running() === 1, 20 * minute);
-  const claims = (await world.claims()).map(({ status }) => status?.providerID);
-  expect([...world.cloud.instances.keys()]).toEqual(claims);
-  expect(claims).toHaveLength(1);
+describe('a Node that calls itself ours without a NodeClaim', () => {
+  const ours = {
+    [labels.nodePool]: 'web',
+    [labels.registered]: 'true',
+    [labels.initialized]: 'true',
+    [labels.instanceType]: 'c-4x',
+    'karpenter.kwok.sh/kwoknodeclass': 'default',
+  };
+
+  /** Adds the pretender; with room, it says that it is ready for pods, and nobody runs them there. */
+  async function pretend(room?: Readonly<Record<string, string>>): Promise<void> {
+    await world.apply(strangeNode('pretender', { labels: ours }, 'fake:///nothing/here'));
+    if (!room) return;
+    const ready = { type: 'Ready', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' };
+    const status = { capacity: room, allocatable: room, conditions: [ready] };
+    await world.workload.resource(kinds.Node).patchStatus('pretender', { status } as never);
+  }
+
+  async function machinesOfClaims(): Promise<number> {
+    const claims = (await world.claims()).map(({ status }) => status?.providerID).sort();
+    expect([...world.cloud.instances.keys()].sort()).toEqual(claims);
+    return claims.length;
+  }
+
+  test('leaves the cloud with one machine for each NodeClaim', async () => {
+    await oneMachine();
+    await pretend();
+    await world.advance(15 * minute);
+    await world.until(() => running() === 1, 20 * minute);
+    expect(await machinesOfClaims()).toBe(1);
+  });
+
+  test('is not touched, and makes no noise', async () => {
+    await oneMachine();
+    // Whatever is done about the machine itself is over.
+    await world.advance(15 * minute);
+    const [said, launched] = [world.log.lines.length, world.cloud.launched.length];
+    await pretend();
+    const before = (await world.find(kinds.Node, 'pretender'))!;
+    await world.advance(60 * minute);
+    const after = (await world.find(kinds.Node, 'pretender'))!;
+    expect([after.metadata.labels, after.metadata.finalizers, after.spec]).toEqual([
+      before.metadata.labels,
+      undefined,
+      before.spec,
+    ]);
+    expect((await world.events()).filter((line) => line.includes('/pretender:'))).toEqual([]);
+    expect(world.log.lines.slice(said).filter(({ level }) => level !== 'debug')).toEqual([]);
+    expect([running(), world.cloud.launched.length]).toEqual([1, launched]);
+  });
+
+  test('has one machine given up for the room it pretends to have, not one after the other', async () => {
+    await oneMachine();
+    await world.advance(15 * minute);
+    const launched = world.cloud.launched.length;
+    await pretend({ cpu: '4', memory: '16Gi', pods: '110' });
+    await world.advance(60 * minute);
+    expect([await machinesOfClaims(), world.cloud.launched.length]).toEqual([0, launched]);
+    // Its pod is where kube-scheduler put it; once the pretender is gone it gets a machine again.
+    await world.workload.resource(kinds.Node).delete('pretender');
+    for (const pod of world.state.sources.pods.list()) await world.delete(pod);
+    await world.until(() => running() === 1, 20 * minute);
+    await world.advance(15 * minute);
+    expect(await machinesOfClaims()).toBe(1);
+  });
 });
 
 test('keys named like what every JavaScript object has are labels and annotations like others', async () => {

@@ -17,6 +17,7 @@ import { kinds, type Pod, type ReplicaSet } from '../src/kube/kinds.ts';
 import type { ResourceType } from '../src/kube/object.ts';
 import { formatTime } from '../src/kube/time.ts';
 import { defaultInstanceTypes } from '../src/providers/kwok/instance-types.ts';
+import { kwokLabelSet } from '../src/providers/kwok/labels.ts';
 import { nodeFor } from '../src/providers/kwok/machine.ts';
 import { silentLogger } from '../src/runtime/logging.ts';
 
@@ -165,7 +166,7 @@ async function createMachine(index: number): Promise<string> {
       expireAfter: '720h',
     },
   } as NodeClaim);
-  const node = nodeFor(claim, types);
+  const node = nodeFor(claim, types, kwokLabelSet());
   const name = node.metadata.name!;
   const nodeLabels = { ...node.metadata.labels, 'karpenter.sh/registered': 'true', 'karpenter.sh/initialized': 'true' };
   const time = hourAgo;

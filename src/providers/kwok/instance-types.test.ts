@@ -41,6 +41,9 @@ describe('a file of machines', () => {
     offerings,
   };
 
+  const zoned = offerings[0]!.Requirements;
+  const rack = (operator: string, values: unknown) => ({ key: 'example.com/rack', operator, values });
+
   test('is read as upstream reads it: 110 pods, everything available, size and family from the name', () => {
     const { types, problems } = readInstanceTypes(JSON.stringify([good]));
     expect(problems).toEqual([]);
@@ -63,6 +66,14 @@ describe('a file of machines', () => {
         { ...good, name: 'd', offerings: [{ ...offerings[0], Price: -1 }] },
         { ...good, name: 'e', offerings: [{ Price: 1, Requirements: [] }] },
         { ...good, name: 'f', resources: { cpu: '-1', memory: '1Gi' } },
+        { ...good, name: 'two words' },
+        { ...good, name: 'g', architecture: 'x/86' },
+        { ...good, name: 'h', offerings: [{ Price: 1, Requirements: [null] }] },
+        { ...good, name: 'i', offerings: [{ ...offerings[0], Requirements: [...zoned, rack('Near', ['a'])] }] },
+        { ...good, name: 'j', offerings: [{ ...offerings[0], Requirements: [...zoned, rack('In', 'a')] }] },
+        { ...good, name: 'k', offerings: [{ ...offerings[0], ReservationCapacity: 'much' }] },
+        { ...good, name: 'l', resources: { cpu: '1', memory: '1Gi', pods: null } },
+        { ...good, name: 'm', resources: [] },
       ]),
     );
     expect(types.map((type) => type.name)).toEqual(['m5.2xlarge']);
@@ -76,6 +87,18 @@ describe('a file of machines', () => {
       '[7] d: offerings[0]: price -1 is not a price',
       '[8] e: offerings[0]: topology.kubernetes.io/zone must be In one value',
       '[9] f: resources.cpu: "-1" is not an amount',
+      expect.stringMatching(/^\[10\] two words: name: it must consist of/),
+      expect.stringMatching(/^\[11\] g: architecture: it must consist of/),
+      '[12] h: offerings[0]: requirements must be a list of objects',
+      '[13] i: offerings[0]: operator "Near" of example.com/rack is not known',
+      '[14] j: offerings[0]: the values of example.com/rack must be a list of texts',
+      '[15] k: offerings[0]: ReservationCapacity "much" is not a number of machines',
+      '[16] l: resources.pods: null is not an amount',
+      '[17] m: resources.cpu is missing',
+    ]);
+    const endless = JSON.stringify([good]).replace('"Price":', '"Price":1e999,"was":');
+    expect(readInstanceTypes(endless).problems).toEqual([
+      '[0] m5.2xlarge: offerings[0]: price Infinity is not a price',
     ]);
     expect(readInstanceTypes('{').problems[0]).toMatch(/^not JSON/);
     expect(readInstanceTypes('{}').problems).toEqual(['expected a list of instance types']);

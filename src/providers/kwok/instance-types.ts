@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the pretended cloud sells: 144 made-up machines, the same as upstream's, or those of a file.
-import { capacityTypes, labels } from '../../api/labels.ts';
+import { capacityTypes, commonLabelSet, labels } from '../../api/labels.ts';
+import { labelValueProblem } from '../../api/names.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { InstanceType } from '../../cloud/provider.ts';
 import { Quantity } from '../../kube/quantity.ts';
+import { requirementProblem } from '../../scheduling/constraints.ts';
 import { kwokLabels } from './labels.ts';
 
 type Offering = InstanceType['offerings'][number];
@@ -123,6 +125,15 @@ function entryProblem(entry: unknown): string | undefined {
   if (typeof name !== 'string' || name === '') return 'name is missing';
   if (typeof architecture !== 'string' || architecture === '') return 'architecture is missing';
   if (!isListOf(operatingSystems, 'string')) return 'operatingSystems must be a list of names';
+  for (const [what, value] of [
+    ['name', name],
+    ['architecture', architecture],
+    ...(operatingSystems as string[]).map((system) => ['operatingSystems', system] as const),
+  ] as const) {
+    // They become labels of Nodes.
+    const unfit = labelValueProblem(value);
+    if (unfit) return `${what}: ${unfit}`;
+  }
   if (typeof resources !== 'object' || resources === null) return 'resources are missing';
   for (const [resource, quantity] of Object.entries(resources)) {
     const amount = Quantity.tryParse(quantity);
@@ -138,9 +149,17 @@ function entryProblem(entry: unknown): string | undefined {
   return undefined;
 }
 
-function offeringProblem({ price, requirements }: Offering): string | undefined {
-  if (typeof price !== 'number' || !(price >= 0)) return `price ${JSON.stringify(price)} is not a price`;
-  if (!Array.isArray(requirements)) return 'requirements must be a list';
+function offeringProblem({ price, requirements, reservationCapacity = 0 }: Offering): string | undefined {
+  if (!Number.isFinite(price) || price < 0) return `price ${String(price)} is not a price`;
+  if (!Number.isSafeInteger(reservationCapacity) || reservationCapacity < 0)
+    return `ReservationCapacity ${JSON.stringify(reservationCapacity)} is not a number of machines`;
+  if (!isListOf(requirements, 'object')) return 'requirements must be a list of objects';
+  for (const requirement of requirements) {
+    const { key, values = [] } = requirement;
+    if (!isListOf(values, 'string')) return `the values of ${String(key)} must be a list of texts`;
+    const problem = requirementProblem(requirement, commonLabelSet);
+    if (problem) return problem;
+  }
   for (const key of [labels.zone, labels.capacityType]) {
     const requirement = requirements.find((r) => r.key === key);
     if (requirement?.operator !== 'In' || requirement.values?.length !== 1) return `${key} must be In one value`;

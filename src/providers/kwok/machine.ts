@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a NodeClaim to the machine it gets and the Node that machine shows up as. A function of the NodeClaim alone: a
 // restarted controller comes to the same machine, under the same name.
-import { labels } from '../../api/labels.ts';
+import { type LabelSet, labels } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/node-claim.ts';
 import { unregisteredTaint } from '../../api/taints.ts';
 import { planted } from '../../base/defects.ts';
@@ -11,7 +11,7 @@ import type { Instance, InstanceType } from '../../cloud/provider.ts';
 import type { Node } from '../../kube/kinds.ts';
 import { Quantity } from '../../kube/quantity.ts';
 import { compatible, requirementsOf } from '../../scheduling/requirements.ts';
-import { kwokLabelSet, kwokLabels } from './labels.ts';
+import { kwokLabels } from './labels.ts';
 
 export const providerScheme = 'kwok://';
 const fake = 'fake';
@@ -43,8 +43,8 @@ interface Choice {
 }
 
 /** The Node a NodeClaim gets. Throws CreateError when it names no types, InsufficientCapacityError when none can be had. */
-export function nodeFor(claim: NodeClaim, types: ReadonlyMap<string, InstanceType>): Node {
-  const { type, offering } = choose(claim, types);
+export function nodeFor(claim: NodeClaim, types: ReadonlyMap<string, InstanceType>, labelSet: LabelSet): Node {
+  const { type, offering } = choose(claim, types, labelSet);
   const requests = claim.spec.resources?.requests ?? {};
   const wanted = Object.fromEntries(Object.entries(requests).map(([name, amount]) => [name, String(amount)]));
   const capacity = Object.fromEntries(Object.entries(type.capacity).map(([name, amount]) => [name, String(amount)]));
@@ -83,7 +83,7 @@ export function instanceOf(node: Node): Instance {
 }
 
 /** The cheapest offering among the listed types; among equals the UID decides, so that zones get their share. */
-function choose(claim: NodeClaim, types: ReadonlyMap<string, InstanceType>): Choice {
+function choose(claim: NodeClaim, types: ReadonlyMap<string, InstanceType>, labelSet: LabelSet): Choice {
   const listed = claim.spec.requirements.find((r) => r.key === labels.instanceType && r.operator === 'In');
   const names = listed?.values ?? [];
   if (names.length === 0) {
@@ -92,7 +92,6 @@ function choose(claim: NodeClaim, types: ReadonlyMap<string, InstanceType>): Cho
       message: `requirements must list instance types (${labels.instanceType} In …)`,
     });
   }
-  const labelSet = kwokLabelSet();
   const wanted = requirementsOf(claim.spec.requirements, labelSet);
   let cheapest: Choice[] = [];
   for (const name of names) {

@@ -7,15 +7,17 @@ import type { NodeClaim } from '../../api/node-claim.ts';
 import { settle, VirtualClock } from '../../base/clock.ts';
 import { SeededRandom } from '../../base/random.ts';
 import { isInsufficientCapacity, isNodeClaimNotFound, isNodeClassNotReady } from '../../cloud/errors.ts';
+import type { InstanceType } from '../../cloud/provider.ts';
 import { ApiServer } from '../../embedded/api-server.ts';
 import { KubeClient } from '../../kube/client.ts';
 import { kinds } from '../../kube/kinds.ts';
 import { silentLogger } from '../../runtime/logging.ts';
+import { defaultInstanceTypes } from './instance-types.ts';
 import { KwokProvider } from './provider.ts';
 
 const signal = new AbortController().signal;
 
-async function world(options: { delay?: string } = {}) {
+async function world(options: { delay?: string; types?: readonly InstanceType[] } = {}) {
   const clock = new VirtualClock();
   const client = new KubeClient({
     transport: new ApiServer({ clock, random: new SeededRandom(1) }).transport(),
@@ -35,7 +37,9 @@ async function world(options: { delay?: string } = {}) {
     metadata: { name: 'default' },
     spec: options.delay ? { nodeRegistrationDelay: options.delay } : {},
   });
-  const start = (): KwokProvider => new KwokProvider({ karpenter: client, workload: client, clock, log: silentLogger });
+  const { types } = options;
+  const start = (): KwokProvider =>
+    new KwokProvider({ karpenter: client, workload: client, clock, log: silentLogger, ...(types ? { types } : {}) });
   return { clock, client, start, nodes: client.resource(kinds.Node) };
 }
 
@@ -91,6 +95,26 @@ describe('the pretended cloud', () => {
     await clock.step(1);
     const node = await nodes.get(instance.providerID.replace('kwok://', ''));
     expect(node.spec?.taints).toContainEqual({ key: 'karpenter.sh/unregistered', effect: 'NoExecute' });
+  });
+
+  test('sells what is told apart by labels of its own file, whether a NodeClaim names them or not', async () => {
+    const [type] = defaultInstanceTypes();
+    const offerings = ['a', 'b'].map((rack, i) => ({
+      ...type!.offerings[i]!,
+      requirements: [
+        ...type!.offerings[1]!.requirements,
+        { key: 'example.com/rack', operator: 'In' as const, values: [rack] },
+      ],
+    }));
+    const { start } = await world({ types: [{ ...type!, offerings }] });
+    const any = claim({ types: [type!.name] });
+    expect((await start().create(any, signal)).labels['example.com/rack']).toBe('a');
+    const requirements = [
+      ...any.spec.requirements,
+      { key: 'example.com/rack', operator: 'In' as const, values: ['b'] },
+    ];
+    const named = { ...any, metadata: { ...any.metadata, uid: 'b' }, spec: { ...any.spec, requirements } };
+    expect((await start().create(named, signal)).labels['example.com/rack']).toBe('b');
   });
 
   test('finds the machine of an earlier launch, also after a restart', async () => {

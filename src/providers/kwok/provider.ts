@@ -62,7 +62,7 @@ export class KwokProvider implements CloudProvider {
   }
 
   async create(claim: NodeClaim, signal: AbortSignal): Promise<Instance> {
-    const node = nodeFor(claim, this.#types);
+    const node = nodeFor(claim, this.#types, this.labels);
     const existing = await this.#node(node.metadata.name!, signal);
     if (existing) return instanceOf(existing);
     const delayMs = await this.#registrationDelay(claim, signal);

@@ -89,7 +89,7 @@ describe('a Node that calls itself ours without a NodeClaim', () => {
   }
 
   async function machinesOfClaims(): Promise<number> {
-    const claims = (await world.claims()).map(({ status }) => status?.providerID).sort();
+    const claims = (await world.claims()).map(({ status }) => status?.providerID ?? '').sort();
     expect([...world.cloud.instances.keys()].sort()).toEqual(claims);
     return claims.length;
   }

@@ -125,27 +125,34 @@ function entryProblem(entry: unknown): string | undefined {
   if (typeof name !== 'string' || name === '') return 'name is missing';
   if (typeof architecture !== 'string' || architecture === '') return 'architecture is missing';
   if (!isListOf(operatingSystems, 'string')) return 'operatingSystems must be a list of names';
-  for (const [what, value] of [
-    ['name', name],
-    ['architecture', architecture],
-    ...(operatingSystems as string[]).map((system) => ['operatingSystems', system] as const),
-  ] as const) {
-    // They become labels of Nodes.
-    const unfit = labelValueProblem(value);
-    if (unfit) return `${what}: ${unfit}`;
-  }
-  if (typeof resources !== 'object' || resources === null) return 'resources are missing';
-  for (const [resource, quantity] of Object.entries(resources)) {
-    const amount = Quantity.tryParse(quantity);
-    if (!amount || amount.sign() < 0) return `resources.${resource}: ${JSON.stringify(quantity)} is not an amount`;
-  }
-  for (const needed of ['cpu', 'memory']) if (!(needed in resources)) return `resources.${needed} is missing`;
+  const unfit =
+    labelProblem('name', [name]) ??
+    labelProblem('architecture', [architecture]) ??
+    labelProblem('operatingSystems', operatingSystems as string[]) ??
+    resourcesProblem(resources);
+  if (unfit) return unfit;
   if (!isListOf(offerings, 'object') || offerings.length === 0)
     return 'offerings must be a list with at least one entry';
   for (const [index, one] of (offerings as RawOffering[]).entries()) {
     const problem = offeringProblem(offeringOf(one));
     if (problem) return `offerings[${index}]: ${problem}`;
   }
+  return undefined;
+}
+
+/** They become labels of Nodes. */
+function labelProblem(what: string, values: readonly string[]): string | undefined {
+  const problem = values.map(labelValueProblem).find((found) => found !== undefined);
+  return problem && `${what}: ${problem}`;
+}
+
+function resourcesProblem(resources: unknown): string | undefined {
+  if (typeof resources !== 'object' || resources === null) return 'resources are missing';
+  for (const [resource, quantity] of Object.entries(resources)) {
+    const amount = Quantity.tryParse(quantity);
+    if (!amount || amount.sign() < 0) return `resources.${resource}: ${JSON.stringify(quantity)} is not an amount`;
+  }
+  for (const needed of ['cpu', 'memory']) if (!(needed in resources)) return `resources.${needed} is missing`;
   return undefined;
 }
 

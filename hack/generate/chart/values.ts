@@ -113,9 +113,9 @@ const deploymentValues: readonly ChartValue[] = [
   ),
   value(
     'topologySpreadConstraints',
-    [{ maxSkew: 1, topologyKey: 'topology.kubernetes.io/zone', whenUnsatisfiable: 'DoNotSchedule' }],
+    [{ maxSkew: 1, topologyKey: 'topology.kubernetes.io/zone', whenUnsatisfiable: 'ScheduleAnyway' }],
     objects,
-    'Over zones. Constraints that select nobody select the controller.',
+    'Over zones, where nodes have them: those of some clouds (LKE) do not. Constraints that select nobody select the controller.',
   ),
   value('tolerations', [{ key: 'CriticalAddonsOnly', operator: 'Exists' }], objects, 'Taints they live with.'),
   value('extraVolumes', [], objects, 'Volumes of the pods.'),

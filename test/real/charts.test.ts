@@ -62,6 +62,27 @@ describe('charts/karpenter', () => {
     );
   });
 
+  test('[BUG 12a] every feature gate can be set from values', async () => {
+    const gates = ['nodeRepair', 'reservedCapacity', 'spotToSpotConsolidation', 'nodeOverlay', 'staticCapacity'];
+    for (const gate of gates) {
+      const name = `${gate[0]!.toUpperCase()}${gate.slice(1)}`;
+      for (const on of [true, false]) {
+        const { code, stdout, stderr } = await template('karpenter', '--set', `settings.featureGates.${gate}=${on}`);
+        expect(code, stderr).toBe(0);
+        expect(stdout).toMatch(new RegExp(`name: FEATURE_GATES\\n\\s+value: ".*\\b${name}=${on}\\b`));
+      }
+    }
+  });
+
+  test('[GAP 12b] admins of the cluster may manage NodeOverlays', async () => {
+    const { stdout } = await template('karpenter');
+    const roles = objectsIn(stdout).filter(
+      ({ metadata }) => metadata.labels?.['rbac.authorization.k8s.io/aggregate-to-admin'] === 'true',
+    ) as unknown as { rules: { resources: string[]; verbs: string[] }[] }[];
+    const rules = roles.flatMap((role) => role.rules).filter(({ resources }) => resources.includes('nodeoverlays'));
+    expect(rules.flatMap(({ verbs }) => verbs)).toEqual(expect.arrayContaining(['get', 'create', 'patch', 'delete']));
+  });
+
   test('names what is wrong with values, and where', async () => {
     const refusals: readonly [set: string, message: string][] = [
       ['settings.preferencePolicy=Maybe', "at '/settings/preferencePolicy': value must be one of 'Respect', 'Ignore'"],

@@ -64,6 +64,8 @@ export class Catalog {
   /** By what it was made from. */
   readonly #made = new WeakMap<object, Map<string, readonly InstanceType[]>>();
   #stock: Stock | undefined;
+  /** The types that metrics tell about. */
+  #measured: ReadonlySet<string> = new Set();
 
   constructor(options: CatalogOptions) {
     this.#options = options;
@@ -167,6 +169,14 @@ export class Catalog {
 
   #measure(types: readonly InstanceType[], region: string): void {
     const { metrics } = this.#options;
+    const names = new Set(types.map(({ name }) => name));
+    // What is sold no more has no price.
+    for (const gone of [...this.#measured].filter((name) => !names.has(name))) {
+      for (const gauge of ['cpuCores', 'memoryBytes', 'available', 'price'] as const) {
+        metrics.gauge(linodeMetrics[gauge]).deleteMatching({ instance_type: gone });
+      }
+    }
+    this.#measured = names;
     for (const { name, capacity, offerings } of types) {
       metrics.gauge(linodeMetrics.cpuCores).set({ instance_type: name }, Number(capacity['cpu'] ?? 0));
       const memory = Quantity.parse(capacity['memory'] ?? '0').toNumber();

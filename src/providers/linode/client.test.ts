@@ -68,7 +68,7 @@ describe('what is repeated', () => {
   });
 
   // The library of the existing provider waits inside the call for as long as it is told.
-  test('a long Retry-After is the caller’s to wait for', async () => {
+  test('[TRAP 4] a long Retry-After is the caller’s to wait for', async () => {
     answer = () => refused(429, 'Too many requests', { 'retry-after': '120' });
     const started = clock.now();
     await expect(finish(client.get('things/1', signal))).rejects.toMatchObject({ status: 429, retryAfterMs: 120_000 });

@@ -86,7 +86,7 @@ describe('what a machine of ours leaves to pods', () => {
 });
 
 // What a real g6-standard-2 of LKE showed: memory 4022024Ki of which 3919624Ki are allocatable, 2 CPUs of 2.
-test("LKE's nodes keep what the kubelet evicts at and nothing more", () => {
+test("[TRAP 5b] LKE's nodes keep what the kubelet evicts at and nothing more", () => {
   const type = one(plan('g6-standard-2', 2, 4096, { disk: 81920 }), {
     mode: 'lke',
     observed: () => ({ memory: 4022024n * 1024n }),
@@ -95,7 +95,7 @@ test("LKE's nodes keep what the kubelet evicts at and nothing more", () => {
   expect(allocatableOf(type)).toMatchObject({ cpu: '2', memory: '3919624Ki', 'ephemeral-storage': '72Gi' });
 });
 
-test('graphics cards and accelerators are resources that pods can ask for', () => {
+test('[GAP 5a] graphics cards, accelerators and the disk are resources that pods can ask for', () => {
   const gpu = one(plan('g1-gpu-rtx6000-4', 24, 131072, { class: 'gpu', gpus: 4 }));
   expect(gpu.capacity['nvidia.com/gpu']).toBe('4');
   const vpu = one(
@@ -103,6 +103,7 @@ test('graphics cards and accelerators are resources that pods can ask for', () =
   );
   expect(vpu.capacity['netint.ca/Quadra']).toBe('2');
   expect(one(six).capacity).not.toHaveProperty(['nvidia.com/gpu']);
+  expect(one(six).capacity['ephemeral-storage']).toBe('327680Mi');
 });
 
 test.each([
@@ -129,7 +130,7 @@ describe('prices', () => {
     region_prices: [{ id: 'br-gru', hourly: 0.025, monthly: 16.8 }],
   });
 
-  test('are those of the region', () => {
+  test('[BUG 5e] are those of the region', () => {
     expect(priceIn(dearer, 'us-east')).toBe(0.018);
     expect(priceIn(dearer, 'br-gru')).toBe(0.025);
     expect(one(dearer, { region: 'br-gru', mode: 'lke' }).offerings[0]?.price).toBe(0.025);

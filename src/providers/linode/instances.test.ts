@@ -34,7 +34,7 @@ async function joining(options: WorldOptions = {}): Promise<LinodeWorld> {
 const id = (providerID: string): number => Number(providerID.slice('linode://'.length));
 
 describe('a Linode', () => {
-  test('joins the cluster with the name, labels and taints of its NodeClaim, by a token of its own', async () => {
+  test('[GAP 1] joins the cluster with the name, labels and taints of its NodeClaim, by a token of its own', async () => {
     const world = await joining();
     const claim = world.claim('web-abcde', {
       metadata: { labels: { team: 'a', 'kubernetes.io/arch': 'amd64' } },
@@ -113,7 +113,7 @@ describe('a Linode', () => {
     expect(await world.finish(world.provider.driftReason(launched, world.signal))).toBe('');
   });
 
-  test('gets the disks that the class asks for, and boots', async () => {
+  test('[GAP 3a] gets the disks that the class asks for, and boots', async () => {
     const world = await start({ nodeClass: { osDisk: { size: '20Gi' }, dataDisks: { sdc: { size: '10Gi' } } } });
     const { providerID } = await world.create(world.claim('a', { spec: { resources: { requests: { cpu: '2' } } } }));
     await world.pass(120_000);
@@ -152,7 +152,7 @@ describe('only one', () => {
 });
 
 // The existing provider lists every Karpenter machine of the account, and its garbage collector deletes the others'.
-test('two clusters of the same name in one account never see each other', async () => {
+test('[BUG 8b] two clusters of the same name in one account never see each other', async () => {
   const one = await start({ clusterName: 'same' });
   const other = await start({ clusterName: 'same', sharing: one });
   const mine = await one.create(one.claim('a'));

@@ -10,6 +10,7 @@ import type { Clock } from '../../base/clock.ts';
 import { planted } from '../../base/defects.ts';
 import { messageOf } from '../../base/errors.ts';
 import { CreateError, InsufficientCapacityError, NodeClaimNotFoundError } from '../../cloud/errors.ts';
+import { parseTime } from '../../kube/time.ts';
 import type { Logger } from '../../runtime/logging.ts';
 import type { Account, Place } from './account.ts';
 import { isGone, isTemporary, isUncertain, LinodeApiError, shortageOf } from './api-errors.ts';
@@ -49,6 +50,8 @@ export interface LkeMachinesOptions {
 const uncertainMs = 20_000;
 /** How old an answer may be for those who only look. */
 const lookMs = 5000;
+/** LKE names the Linode of a pool within a minute, where there is one to be had. */
+const patienceMs = 2 * 60_000;
 const hashTag = `${linodeGroup}/hash`;
 
 type Lke = NonNullable<Place['lke']>;
@@ -217,11 +220,24 @@ export class LkeMachines implements Machines {
     const named = this.#poolNamed(view, providerID);
     // A pool of the upstream provider carries no UID; one with another NodeClaim's is not this one's to remove.
     if (named && named.claimUid === undefined) pools.add(named);
-    for (const pool of pools) await this.#remove(pool, providerID, signal);
+    for (const pool of pools) {
+      this.#learnFrom(pool, claim);
+      await this.#remove(pool, providerID, signal);
+    }
     if (pools.size > 0 && [...pools].some(({ deleting }) => !deleting)) return;
     if (await this.#exists(view, providerID, signal)) return;
     if (pools.size > 0) return;
     throw new NodeClaimNotFoundError(`the node pool of NodeClaim ${claim.metadata.name} is gone`);
+  }
+
+  /** LKE takes orders for plans that it does not have. What it never delivered is not to be had. */
+  #learnFrom(pool: OwnPool, { metadata }: NodeClaim): void {
+    const { clock, unavailable, log } = this.#options;
+    const { creationTimestamp } = metadata;
+    const waitedMs = creationTimestamp ? clock.now() - parseTime(creationTimestamp) : 0;
+    if (pool.claimUid === undefined || pool.deleting || machineOf(pool) || waitedMs < patienceMs) return;
+    unavailable.mark(pool.type);
+    log.info('a plan was ordered and never came', { 'instance-type': pool.type, pool: pool.id, waitedMs });
   }
 
   /** The whole pool where it has one node, else the node alone: NodeClaims share pools of the upstream provider. */

@@ -110,7 +110,7 @@ describe('what a class names', () => {
     ['AuthorizedKeyInvalid', { authorizedKeys: ['hello'] }],
     ['DiskIDUnsupported', { osDisk: { diskID: 5, size: '10Gi' } }],
     ['UserDataInvalid', { userData: '#cloud-config\nhostname: ${NODENAME}\n' }],
-  ])('in Instance mode: %s', async (reason, spec) => {
+  ])('[GAP 9.1] in Instance mode: %s', async (reason, spec) => {
     expect(await verdict(await start({ mode: 'instance', region: 'us-iad' }), spec)).toBe(`False ${reason}`);
   });
 
@@ -132,7 +132,7 @@ describe('what a class names', () => {
 describe('the hash', () => {
   const hashed = (spec: LinodeNodeClassSpec): string => nodeClassHash({ metadata: {}, spec });
 
-  test('follows what machines are made of, not how it is written, and not tags', () => {
+  test('[TRAP 3e] follows what machines are made of, not how it is written (swapSize, swap_size), and not tags', () => {
     expect(hashed({ authorizedUsers: ['a', 'b'] })).toBe(hashed({ authorizedUsers: ['b', 'a'], tags: ['x'] }));
     expect(hashed({ swap_size: 5 })).toBe(hashed({ swapSize: 5 }));
     expect(hashed({ image: 'a' })).not.toBe(hashed({ image: 'b' }));
@@ -179,7 +179,7 @@ describe('tags', () => {
   });
 
   // The existing provider asks for the machine at every event of its NodeClaim, for ever.
-  test('that are as they should be cost no call', async () => {
+  test('[BUG 2a] [BUG 9.4] that are as they should be cost no call', async () => {
     const world = await start();
     await running(world, 'a');
     const calls = (): number =>

@@ -49,7 +49,7 @@ describe('kubeadm', () => {
     expect(config.runcmd.join('\n')).toMatch(/kubeadm join --config \S+ && rm -f \/etc\/karpenter\/bootstrap\.conf/);
   });
 
-  test('what the scheduler reckons with is what the kubelet is told', () => {
+  test('[TRAP 3f] what the scheduler reckons with is what the kubelet is told', () => {
     const kubelet = contentOf(rendered(), '/etc/karpenter/patches/kubeletconfiguration+merge.yaml');
     expect(kubelet).toMatchObject({
       maxPods: 50,

@@ -44,6 +44,9 @@ export const tools = {
   'kube-controller-manager': kubernetes('kube-controller-manager'),
   'kube-scheduler': kubernetes('kube-scheduler'),
   kubectl: kubernetes('kubectl'),
+  /** What a machine of its own joins a cluster with: our user data is in their hands. */
+  kubeadm: kubernetes('kubeadm'),
+  kubelet: kubernetes('kubelet'),
   /** The fake kubelet of the nodes that the KWOK provider makes. */
   kwok: { module: 'hack/tools/kwok', package: 'sigs.k8s.io/kwok/cmd/kwok' },
   /** The managers of MachineDeployments, MachineSets and Machines. */
@@ -129,6 +132,32 @@ export async function pythonTool(name: keyof typeof pythonTools): Promise<string
   return program;
 }
 
+/** Programs of Debian, by their names: the package has the same. */
+type SystemToolName = 'cloud-init';
+
+/** Path of a program of Debian, installed first where it is missing. Fails with what to install. */
+export async function systemTool(name: SystemToolName): Promise<string> {
+  const find = (): string | undefined =>
+    (process.env['PATH'] ?? '')
+      .split(':')
+      .map((folder) => join(folder, name))
+      .find((path) => existsSync(path));
+  const found = find();
+  if (found) return found;
+  if (process.getuid?.() !== 0) throw new Error(`${name} is missing: apt-get install ${name}`);
+  console.error(`installing ${name} (once)`);
+  // It must not act on this machine, only look at files.
+  mkdirSync('/etc/cloud', { recursive: true });
+  writeFileSync('/etc/cloud/cloud-init.disabled', '');
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  await run('apt-get', ['-q', 'update'], root, 'a Debian with apt-get', env);
+  const options = ['-qy', '--no-install-recommends'];
+  await run('apt-get', ['install', ...options, name], root, 'a Debian with apt-get', env);
+  const installed = find();
+  if (!installed) throw new Error(`${name} is missing after its package was installed`);
+  return installed;
+}
+
 /** Folder of a Go module's sources as a tool pins it, for the manifests it brings: read there, never copied. */
 export async function sourcesOf(name: ToolName, module: string): Promise<string> {
   const { module: wrapper }: Tool = tools[name];
@@ -148,9 +177,9 @@ function stampOf(module: string, pkg: string, ldflags = ''): string {
   return hash.digest('hex');
 }
 
-function run(command: string, args: readonly string[], cwd: string, install = 'Go'): Promise<void> {
+function run(command: string, args: readonly string[], cwd: string, install = 'Go', env = process.env): Promise<void> {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { cwd, stdio: ['ignore', 2, 2] });
+    const child = spawn(command, args, { cwd, env, stdio: ['ignore', 2, 2] });
     child.on('error', (error) =>
       reject(
         new Error(

@@ -10,6 +10,8 @@ import { bitString, boolean, integer, objectId, octetString, sequence, set, tagg
 export interface ServerCertificate {
   /** The authority, for the kubeconfig; PEM. */
   readonly authority: string;
+  /** What it signs with; PEM. */
+  readonly authorityKey: string;
   readonly certificate: string;
   readonly key: string;
 }
@@ -70,6 +72,7 @@ export function makeCertificate(
   ]);
   return {
     authority: pem('CERTIFICATE', authority),
+    authorityKey: authorityKeys.privateKey.export({ type: 'pkcs8', format: 'pem' }) as string,
     certificate: pem('CERTIFICATE', certificate),
     key: serverKeys.privateKey.export({ type: 'pkcs8', format: 'pem' }) as string,
   };

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Builds the real components once before the first test, so that no test's clock pays for it.
-import { pythonTool, type ToolName, tool } from '../../hack/tools/tools.ts';
+import { pythonTool, systemTool, type ToolName, tool } from '../../hack/tools/tools.ts';
 
 const needed: readonly ToolName[] = [
   'helm',
   'etcd',
   'kube-apiserver',
   'kubectl',
+  'kubeadm',
+  'kubelet',
   'kube-controller-manager',
   'kube-scheduler',
   'kwok',
@@ -18,4 +20,5 @@ const needed: readonly ToolName[] = [
 export async function setup(): Promise<void> {
   for (const name of needed) await tool(name);
   await pythonTool('linode-cli');
+  await systemTool('cloud-init');
 }

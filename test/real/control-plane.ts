@@ -2,11 +2,14 @@
 // A real Kubernetes control plane on loopback: etcd, kube-apiserver (1.36 unless asked otherwise) and what else a test
 // asks for.
 import { generateKeyPairSync } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Agent, request } from 'undici';
 import { tool } from '../../hack/tools/tools.ts';
+import { RealClock } from '../../src/base/clock.ts';
+import { SystemRandom } from '../../src/base/random.ts';
+import { makeCertificate } from '../../src/embedded/certificates.ts';
 import { startKwok } from './kwok.ts';
 import { freePort, RunningProgram } from './processes.ts';
 
@@ -35,7 +38,15 @@ export interface ControlPlaneOptions {
   readonly release?: '1.33';
   /** More flags for the API server. */
   readonly apiServer?: readonly string[];
+  /** An authority that signs the server's certificate and those of kubelets, and bootstrap tokens, as kubeadm has them. */
+  readonly authority?: boolean;
 }
+
+/** Where the files of the authority are, in the folder of a control plane. */
+const authorityFiles = (folder: string) => {
+  const at = (name: string): string => join(folder, `authority-${name}`);
+  return { authority: at('ca.crt'), authorityKey: at('ca.key'), certificate: at('server.crt'), key: at('server.key') };
+};
 
 type Component = 'kube-apiserver' | 'kube-controller-manager' | 'kube-scheduler';
 type Release = ControlPlaneOptions['release'];
@@ -56,8 +67,8 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     programs.push(await etcd.start());
     const { url, start } = await prepareApiServer(folder, etcd.url, options);
     programs.push(await start());
-    const kubeconfig = writeKubeconfig(folder, url);
-    if (options.workloads) await startWorkloads(folder, kubeconfig, programs, options.release);
+    const kubeconfig = writeKubeconfig(folder, url, options.authority);
+    if (options.workloads) await startWorkloads(folder, kubeconfig, programs, options);
     if (options.kwok) programs.push(await startKwok(kubeconfig));
     const restart = async (place: number, again: () => Promise<RunningProgram>, awayMs: number): Promise<void> => {
       await programs[place]!.stop('SIGKILL');
@@ -105,10 +116,11 @@ async function prepareEtcd(folder: string): Promise<{ url: string; start: () => 
 async function prepareApiServer(
   folder: string,
   etcd: string,
-  { release, apiServer = [] }: ControlPlaneOptions,
+  { release, apiServer = [], authority = false }: ControlPlaneOptions,
 ): Promise<{ url: string; start: () => Promise<RunningProgram> }> {
   const port = await freePort();
   const url = `https://127.0.0.1:${port}`;
+  const signed = authority ? writeAuthority(folder) : [];
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const keys = join(folder, 'service-account');
   writeFileSync(`${keys}.key`, privateKey.export({ type: 'pkcs8', format: 'pem' }));
@@ -130,12 +142,26 @@ async function prepareApiServer(
       '--authorization-mode=Node,RBAC',
       '--disable-admission-plugins=ServiceAccount',
       '--service-cluster-ip-range=10.0.0.0/24',
+      ...signed,
       ...apiServer,
     ]);
     await untilServed(server, url);
     return server;
   };
   return { url, start };
+}
+
+/** Makes the authority and what it signs; the flags by which the API server uses them. */
+function writeAuthority(folder: string): string[] {
+  const made = makeCertificate(new RealClock(), new SystemRandom(), ['localhost', 'kubernetes'], ['127.0.0.1']);
+  const files = authorityFiles(folder);
+  for (const [name, path] of Object.entries(files)) writeFileSync(path, made[name as keyof typeof files]);
+  return [
+    `--tls-cert-file=${files.certificate}`,
+    `--tls-private-key-file=${files.key}`,
+    `--client-ca-file=${files.authority}`,
+    '--enable-bootstrap-token-auth',
+  ];
 }
 
 async function untilServed(server: RunningProgram, url: string): Promise<void> {
@@ -165,10 +191,17 @@ async function startWorkloads(
   folder: string,
   kubeconfig: string,
   programs: RunningProgram[],
-  release: Release,
+  { release, authority = false }: ControlPlaneOptions,
 ): Promise<void> {
   // At their default rates these two, not the program under test, would be measured.
   const rates = ['--kube-api-qps=2000', '--kube-api-burst=4000', '--leader-elect=false', `--kubeconfig=${kubeconfig}`];
+  const files = authorityFiles(folder);
+  const signing = [
+    `--root-ca-file=${files.authority}`,
+    `--cluster-signing-cert-file=${files.authority}`,
+    `--cluster-signing-key-file=${files.authorityKey}`,
+    '--controllers=*,bootstrapsigner,tokencleaner',
+  ];
   for (const name of ['kube-controller-manager', 'kube-scheduler'] as const) {
     const port = await freePort();
     programs.push(
@@ -177,17 +210,21 @@ async function startWorkloads(
         `--secure-port=${port}`,
         '--bind-address=127.0.0.1',
         `--cert-dir=${join(folder, name)}`,
+        ...(authority && name === 'kube-controller-manager' ? signing : []),
       ]),
     );
   }
 }
 
-function writeKubeconfig(folder: string, server: string): string {
+function writeKubeconfig(folder: string, server: string, authority = false): string {
   const path = join(folder, 'kubeconfig');
+  const trust = authority
+    ? { 'certificate-authority-data': readFileSync(authorityFiles(folder).authority).toString('base64') }
+    : { 'insecure-skip-tls-verify': true };
   const config = {
     apiVersion: 'v1',
     kind: 'Config',
-    clusters: [{ name: 'real', cluster: { server, 'insecure-skip-tls-verify': true } }],
+    clusters: [{ name: 'real', cluster: { server, ...trust } }],
     users: [{ name: 'admin', user: { token } }],
     contexts: [{ name: 'real', context: { cluster: 'real', user: 'admin' } }],
     'current-context': 'real',

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, test } from 'vitest';
-import { problemsOf } from './conformance.ts';
+import { problemsOf, verdictProblems } from './conformance.ts';
 
 const line = (i: number) => ({ id: `area/case-${i}`, verdict: 'passed', requests: 4, clients: 2 });
 const report = (...changes: ((cases: ReturnType<typeof line>[]) => void)[]) => {
@@ -28,5 +28,30 @@ describe('two reports of one suite', () => {
       cases.splice(0, 151, ...cases.slice(0, 151).map((each) => ({ ...each, clients: 1 }))),
     );
     expect(problemsOf(small, small)).toEqual(['only 149 of 300 cases have several steps and more than one client']);
+  });
+});
+
+describe('two servers that judged the same objects', () => {
+  const judged = (i: number) => ({ id: `kind/${i}`, valid: i % 2 === 0, code: 422 - i, message: `because of ${i}` });
+  const all = (change: (verdicts: ReturnType<typeof judged>[]) => void = () => {}) => {
+    const verdicts = Array.from({ length: 150 }, (_, i) => judged(i));
+    change(verdicts);
+    return { verdicts, skipped: 0 };
+  };
+
+  test('agree when they said the same', () => {
+    expect(verdictProblems(all(), all())).toEqual([]);
+  });
+
+  test.each([
+    ['a verdict differs', all((v) => (v[4]!.valid = false)), /kind\/4: embedded invalid .*, real valid/],
+    ['the words differ', all((v) => (v[5]!.message = 'no')), /kind\/5: embedded invalid 417 no, real invalid 417/],
+    ['an object is missing', all((v) => v.pop()), /kind\/149: embedded missing/],
+    ['there are too few', all((v) => v.splice(10)), /10 objects, at least 150 are needed/],
+    ['an object came twice', all((v) => v.push(judged(0))), /1 objects come twice/],
+    ['objects were skipped', { ...all(), skipped: 1 }, /1 objects were skipped/],
+    ['none is valid', all((v) => v.forEach((each) => (each.valid = false))), /no object is valid/],
+  ])('do not when %s', (_, embedded, problem) => {
+    expect(verdictProblems(embedded, all()).join('\n')).toMatch(problem);
   });
 });

@@ -3,10 +3,15 @@
 // API server passed the same cases, enough of them, and none was left out.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { corpus } from '../test/conformance/verdicts/corpus.ts';
+import type { VerdictReport } from '../test/conformance/verdicts/report.ts';
 
 interface Report {
   readonly cases: readonly { id: string; verdict: string; requests: number; clients: number }[];
+  readonly skipped: number;
+}
+
+interface Verdicts {
+  readonly verdicts: readonly VerdictReport[];
   readonly skipped: number;
 }
 
@@ -37,15 +42,43 @@ export function problemsOf(embedded: Report, real: Report): string[] {
   return problems;
 }
 
+/** What is wrong with what two servers said to the same objects: they must say the same, in the same words. */
+export function verdictProblems(embedded: Verdicts, real: Verdicts): string[] {
+  const problems: string[] = [];
+  const shown = ({ verdicts }: Verdicts) =>
+    new Map(verdicts.map(({ id, valid, code, message }) => [id, `${valid ? 'valid' : 'invalid'} ${code} ${message}`]));
+  const [ours, theirs] = [shown(embedded), shown(real)];
+  for (const [name, { verdicts, skipped }, byId] of [
+    ['embedded', embedded, ours],
+    ['real', real, theirs],
+  ] as const) {
+    if (skipped !== 0) problems.push(`${name}: ${skipped} objects were skipped`);
+    if (byId.size !== verdicts.length) problems.push(`${name}: ${verdicts.length - byId.size} objects come twice`);
+    if (byId.size < atLeastObjects)
+      problems.push(`${name}: ${byId.size} objects, at least ${atLeastObjects} are needed`);
+    for (const valid of [true, false])
+      if (!verdicts.some((each) => each.valid === valid))
+        problems.push(`${name}: no object is ${valid ? 'valid' : 'invalid'}`);
+  }
+  for (const id of new Set([...ours.keys(), ...theirs.keys()])) {
+    const [mine, truth] = [ours.get(id) ?? 'missing', theirs.get(id) ?? 'missing'];
+    if (mine !== truth) problems.push(`${id}: embedded ${mine}, real ${truth}`);
+  }
+  return problems;
+}
+
 if (import.meta.main) {
   const folder = process.argv[2];
-  if (!folder) throw new Error('usage: node hack/conformance.ts FOLDER (of embedded.json and real.json)');
-  const read = (name: string) => JSON.parse(readFileSync(join(folder, name), 'utf8')) as Report;
-  const [embedded, real] = [read('embedded.json'), read('real.json')];
-  const problems = problemsOf(embedded, real);
-  // Every object of the corpus was judged by both servers: their tests fail otherwise.
-  if (corpus.length < atLeastObjects) problems.push(`${corpus.length} objects, at least ${atLeastObjects} are needed`);
+  if (!folder) throw new Error('usage: node hack/conformance.ts FOLDER (of the JSON that both runs wrote)');
+  const read = <T>(name: string): T => JSON.parse(readFileSync(join(folder, name), 'utf8')) as T;
+  const real = read<Report>('real.json');
+  const realVerdicts = read<Verdicts>('real-verdicts.json');
+  const problems = [
+    ...problemsOf(read<Report>('embedded.json'), real),
+    ...verdictProblems(read<Verdicts>('embedded-verdicts.json'), realVerdicts),
+  ];
   for (const problem of problems) console.error(problem);
-  console.error(`conformance: ${real.cases.length} cases, ${corpus.length} objects, ${problems.length} problems`);
+  const objects = realVerdicts.verdicts.length;
+  console.error(`conformance: ${real.cases.length} cases, ${objects} objects, ${problems.length} problems`);
   process.exit(problems.length > 0 ? 1 : 0);
 }

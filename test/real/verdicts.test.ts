@@ -9,6 +9,7 @@ import { allCrds, type CustomResourceDefinition } from '../../src/api/crd.ts';
 import { HttpTransport } from '../../src/kube/http-transport.ts';
 import { corpus, type VerdictCase } from '../conformance/verdicts/corpus.ts';
 import { installCrds, judge, type Verdict } from '../conformance/verdicts/judge.ts';
+import { verdictWriter } from '../conformance/verdicts/report.ts';
 import { type ControlPlane, startControlPlane } from './control-plane.ts';
 import { execute } from './processes.ts';
 
@@ -49,8 +50,11 @@ function surprises(verdicts: Map<VerdictCase, Verdict>, expected: (verdictCase: 
     .map(([{ id, why }, { code, message }]) => `${id} (${why}): ${code} ${message}`);
 }
 
+const report = verdictWriter('real-verdicts');
+
 test('a real API server with our CRDs gives every verdict of the corpus', { timeout: 180_000 }, async () => {
   const verdicts = await verdictsWith(allCrds());
+  for (const [{ id }, verdict] of verdicts) report(id, verdict);
   expect(surprises(verdicts, ({ valid }) => valid)).toEqual([]);
   // Its words are kept for those who imitate it; `npm run test:real -- -u` renews them.
   const words = Object.fromEntries([...verdicts].filter(([, v]) => !v.valid).map(([{ id }, v]) => [id, v.message]));

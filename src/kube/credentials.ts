@@ -43,22 +43,26 @@ const pluginTimeoutMs = 60_000;
 
 /**
  * A token or a certificate in files that somebody else renews: read again every minute, and at once after the server
- * rejected them. A file that cannot be read any more leaves what was read last in force.
+ * rejected them. A file that cannot be read any more leaves what was read last in force. With `initial`, that is used until
+ * the server rejects it: the file may be a pipe, which can be read only once.
  */
 export class FileCredentials implements Credentials {
   readonly #read: () => Credential;
   readonly #clock: Clock;
+  readonly #rereadMs: number;
   #last: Credential | undefined;
   #readAt = 0;
 
-  constructor(read: () => Credential, clock: Clock) {
+  constructor(read: () => Credential, clock: Clock, initial?: Credential) {
     this.#read = read;
     this.#clock = clock;
+    this.#last = initial;
+    this.#rereadMs = initial ? Number.POSITIVE_INFINITY : rereadMs;
   }
 
   async current(): Promise<Credential> {
     const now = this.#clock.monotonic();
-    if (this.#last && now - this.#readAt < rereadMs) return this.#last;
+    if (this.#last && now - this.#readAt < this.#rereadMs) return this.#last;
     try {
       this.#last = this.#read();
       this.#readAt = now;

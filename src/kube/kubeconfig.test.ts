@@ -278,7 +278,6 @@ describe('reading a connection', () => {
   test('client certificates: written in, or in files that are renewed', async () => {
     const inline = read({ 'client-certificate-data': base64('C'), 'client-key-data': base64('K') }).found;
     expect(inline).toMatchObject({ certificate: { cert: 'C', key: 'K' } });
-    expect(inline.credentials).toBeUndefined();
     const { found, world } = read(
       { 'client-certificate': 'c', 'client-key': 'k' },
       {},
@@ -288,6 +287,26 @@ describe('reading a connection', () => {
     Object.assign(world.files, { '/etc/kube/c': 'C2', '/etc/kube/k': 'K2' });
     await world.clock.step(61_000);
     expect(await found.credentials!.current()).toEqual({ certificate: { cert: 'C2', key: 'K2' } });
+  });
+
+  test('what is written in is read again once the server has rejected it: a Secret may have been renewed', async () => {
+    const { found, world } = read({ token: 'old' });
+    world.files[path] = config({ token: 'new' });
+    await world.clock.step(600_000);
+    // Not before: a kubeconfig may be a pipe, which can be read once.
+    const used = await found.credentials!.current();
+    expect(used).toEqual({ authorization: 'Bearer old' });
+    found.credentials!.rejected(used);
+    expect(await found.credentials!.current()).toEqual({ authorization: 'Bearer new' });
+    delete world.files[path];
+    found.credentials!.rejected(await found.credentials!.current());
+    expect(await found.credentials!.current()).toEqual({ authorization: 'Bearer new' });
+
+    const pair = (name: string) => ({ 'client-certificate-data': base64(`C${name}`), 'client-key-data': base64('K') });
+    const second = read(pair('1'));
+    second.world.files[path] = config(pair('2'));
+    second.found.credentials!.rejected(await second.found.credentials!.current());
+    expect(await second.found.credentials!.current()).toEqual({ certificate: { cert: 'C2', key: 'K' } });
   });
 
   test('impersonation', () => {

@@ -235,11 +235,30 @@ function credentialsOf(
   { io, clock }: ConnectionOptions,
   where: string,
 ): { credentials?: Credentials } {
-  const { fields } = user;
-  const exec = fields['exec'];
+  const exec = user.fields['exec'];
   if (isFields(exec)) {
     return { credentials: new ExecCredentials(pluginOf(exec, user, cluster, server, io, where), io, clock) };
   }
+  const isInFiles = isKeptInFiles(user.fields);
+  const initial = isInFiles ? undefined : credentialIn(user, io, where);
+  if (initial && Object.keys(initial).length === 0) return {};
+  const read = (): Credential => credentialIn(isInFiles ? user : reread(user, io), io, where);
+  return { credentials: new FileCredentials(read, clock, initial) };
+}
+
+function isKeptInFiles(fields: Fields): boolean {
+  return Boolean(text(fields, 'tokenFile') || (text(fields, 'client-certificate') && !fields['client-certificate-data']));
+}
+
+/** The user as its file has it now: a kubeconfig in a Secret is replaced under us. */
+function reread(user: Entry, io: CredentialIo): Entry {
+  const users = new Map<string, Entry>();
+  collect(users, parseFile(user.file, io, true)!, 'users', 'user', user.file);
+  return users.get(user.name) ?? user;
+}
+
+function credentialIn(user: Entry, io: CredentialIo, where: string): Credential {
+  const { fields } = user;
   const tokenFile = pathIn(user, text(fields, 'tokenFile'));
   const token = text(fields, 'token');
   const username = text(fields, 'username');
@@ -248,16 +267,8 @@ function credentialsOf(
     : username
       ? `Basic ${Buffer.from(`${username}:${text(fields, 'password') ?? ''}`).toString('base64')}`
       : undefined;
-  const certificateFile = fields['client-certificate-data'] ? undefined : text(fields, 'client-certificate');
-  if (!tokenFile && !certificateFile) return fixed ? { credentials: fixedCredentials(fixed) } : {};
-  const read = (): Credential => {
-    const authorization = tokenFile ? bearerFrom(io, tokenFile, fixed, where) : fixed;
-    return {
-      ...(authorization ? { authorization } : {}),
-      ...(certificateFile ? certificateOf(user, io, where) : {}),
-    };
-  };
-  return { credentials: new FileCredentials(read, clock) };
+  const authorization = tokenFile ? bearerFrom(io, tokenFile, fixed, where) : fixed;
+  return { ...(authorization ? { authorization } : {}), ...certificateOf(user, io, where) };
 }
 
 /** The token in a file; the one beside it serves while the file cannot be read. */
@@ -268,10 +279,6 @@ function bearerFrom(io: CredentialIo, file: string, fallback: string | undefined
     if (fallback) return fallback;
     throw error;
   }
-}
-
-function fixedCredentials(authorization: string): Credentials {
-  return { current: () => Promise.resolve({ authorization }), rejected: () => undefined };
 }
 
 function pluginOf(

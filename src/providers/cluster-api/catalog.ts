@@ -48,6 +48,8 @@ export interface InvalidMember {
 export interface Members {
   readonly valid: readonly Member[];
   readonly invalid: readonly InvalidMember[];
+  /** Why the NodeClass's price table cannot be used, where it names one. */
+  readonly priceProblem?: string;
 }
 
 /** What a kubelet keeps free of memory unless told otherwise. */

@@ -22,6 +22,7 @@ export const driftReasons = {
   version: 'VersionDrifted',
   failureDomain: 'FailureDomainDrifted',
   template: 'TemplateContentDrifted',
+  labels: 'LabelsDrifted',
 } as const;
 
 /** How the template that a Machine was made from differs from the one that is wanted, by name; '' when it does not. */

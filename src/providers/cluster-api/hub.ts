@@ -222,8 +222,9 @@ export class Hub {
   }
 
   /** Everything that can be scaled; nothing before the first reading. */
-  members(): readonly Scalable[] {
-    return this.#view?.deployments.list() ?? [];
+  scalables(): readonly Scalable[] {
+    const { deployments, sets } = this.#view ?? {};
+    return [...(deployments?.list() ?? []), ...(sets?.list() ?? []).filter((set) => !isOwnedSet(set))];
   }
 
   /** The keys of all that can be scaled: a MachineSet of a MachineDeployment cannot. */

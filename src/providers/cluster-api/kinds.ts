@@ -28,6 +28,15 @@ export interface CapiCondition {
   readonly lastTransitionTime?: string;
 }
 
+/** Where v1beta2 keeps what v1beta1 said in the status itself. */
+interface Deprecated {
+  readonly v1beta1?: {
+    readonly failureReason?: string;
+    readonly failureMessage?: string;
+    readonly conditions?: readonly CapiCondition[];
+  };
+}
+
 export interface MachineTaint {
   readonly key: string;
   readonly value?: string;
@@ -52,9 +61,7 @@ export interface Machine extends KubeObject {
     readonly failureReason?: string;
     readonly failureMessage?: string;
     readonly conditions?: readonly CapiCondition[];
-    readonly deprecated?: {
-      readonly v1beta1?: { readonly failureReason?: string; readonly failureMessage?: string };
-    };
+    readonly deprecated?: Deprecated;
   };
 }
 
@@ -81,6 +88,7 @@ export interface Scalable extends KubeObject {
     readonly updatedReplicas?: number;
     readonly upToDateReplicas?: number;
     readonly conditions?: readonly CapiCondition[];
+    readonly deprecated?: Deprecated;
   };
 }
 
@@ -141,6 +149,11 @@ export function isDeleting(object: KubeObject): boolean {
   return object.metadata.deletionTimestamp !== undefined;
 }
 
+/** Those of v1beta1 included, which say how grave they are. */
+function conditionsOf(status: Machine['status'] | Scalable['status']): readonly CapiCondition[] {
+  return [...(status?.conditions ?? []), ...(status?.deprecated?.v1beta1?.conditions ?? [])];
+}
+
 /** Why a Machine will never become a node by itself, or undefined. */
 export function failureOf(machine: Machine): string | undefined {
   const { status } = machine;
@@ -150,7 +163,7 @@ export function failureOf(machine: Machine): string | undefined {
   if (reason || message) return [reason, message].filter(Boolean).join(': ');
   if (status?.phase === 'Failed') return 'the Machine is in phase Failed';
   // Without an error severity, Cluster API still hopes.
-  const failed = status?.conditions?.find(
+  const failed = conditionsOf(status).find(
     ({ type, status: is, severity }) => type === 'InfrastructureReady' && is === 'False' && severity === 'Error',
   );
   return failed && [failed.reason, failed.message].filter(Boolean).join(': ');
@@ -158,7 +171,7 @@ export function failureOf(machine: Machine): string | undefined {
 
 /** Why a MachineDeployment or MachineSet cannot make Machines, as it says itself. */
 export function creationProblemOf(scalable: Scalable): string | undefined {
-  const failed = scalable.status?.conditions?.find(
+  const failed = conditionsOf(scalable.status).find(
     ({ type, status, severity }) => type === 'MachinesCreated' && status === 'False' && severity !== 'Info',
   );
   return failed && ([failed.reason, failed.message].filter(Boolean).join(': ') || 'Machines cannot be created');

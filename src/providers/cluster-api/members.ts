@@ -34,7 +34,7 @@ export class MemberReader {
   readonly #clock: Clock;
   readonly #isSynced: IsSynced | undefined;
   readonly #readings = new Map<string, Reading>();
-  readonly #prices = new Map<string, { readonly until: number; readonly read: Promise<PriceTable> }>();
+  readonly #prices = new Map<string, { readonly until: number; readonly read: Promise<PriceTable | undefined> }>();
 
   constructor(options: { hub: Hub; karpenter: Cluster; clock: Clock; isSynced?: IsSynced | undefined }) {
     this.#hub = options.hub;
@@ -73,7 +73,11 @@ export class MemberReader {
       if (template) templates.set(key, template);
     }
     const prices = await this.#pricesOf(nodeClass, signal);
-    return readMembers(selected, { nodeClass, templates, prices, isSynced: this.#isSynced });
+    const { namespace, name } = nodeClass.spec?.priceTable ?? {};
+    return {
+      ...readMembers(selected, { nodeClass, templates, prices: prices ?? {}, isSynced: this.#isSynced }),
+      ...(prices ? {} : { priceProblem: `there is no ConfigMap ${namespace}/${name}: prices are estimated` }),
+    };
   }
 
   /** The members of all NodeClasses by key: for Machines whose NodeClass is not known. A class that cannot be read is left out. */
@@ -86,7 +90,8 @@ export class MemberReader {
     return members;
   }
 
-  #pricesOf(nodeClass: ClusterApiNodeClass, signal: AbortSignal): Promise<PriceTable> {
+  /** undefined when the table that is named is not there. */
+  #pricesOf(nodeClass: ClusterApiNodeClass, signal: AbortSignal): Promise<PriceTable | undefined> {
     const table = nodeClass.spec?.priceTable;
     if (!table) return Promise.resolve({});
     const key = `${table.namespace}/${table.name}`;
@@ -95,7 +100,7 @@ export class MemberReader {
     if (known && known.until > now) return known.read;
     const { namespace, name } = table;
     const read = ignoreNotFound(this.#karpenter.client.resource(kinds.ConfigMap).get(name, { namespace, signal })).then(
-      (map) => map?.data ?? {},
+      (map) => map && (map.data ?? {}),
     );
     this.#prices.set(key, { until: now + pricesTtlMs, read });
     read.catch(() => this.#prices.delete(key));

@@ -62,6 +62,21 @@ describe('§8: a ClusterAPINodeClass', () => {
     expect(items.map(({ reason }) => reason)).toContain('InvalidMember');
   });
 
+  test('says that its price table is not there; its machines are for sale at an estimate', async () => {
+    await world({ nodeClass: { priceTable: { namespace: 'default', name: 'prices' } } });
+    await w.member('md');
+    const { conditions, messages } = await status();
+    expect(conditions).toContain('MembersValid=False NoPriceTable');
+    expect(messages?.join()).toContain('there is no ConfigMap default/prices');
+    expect(conditions).toContain('Ready=True Ready');
+    const metadata = { name: 'prices', namespace: 'default' };
+    await w.karpenter
+      .resource(kinds.ConfigMap)
+      .create({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { md: '0.5' } });
+    await w.pass(600_000);
+    expect((await status()).conditions).toContain('MembersValid=True MembersValid');
+  });
+
   test('says that the selector is none', async () => {
     await world({ nodeClass: { scalableResourceSelector: { matchExpressions: [{ key: 'a', operator: 'Near' }] } } });
     expect((await status()).conditions).toContain('MembersFound=False SelectorInvalid');

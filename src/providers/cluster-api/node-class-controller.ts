@@ -153,7 +153,7 @@ class NodeClassReconciler {
   }
 }
 
-function judge({ valid, invalid }: Members): ConditionUpdate[] {
+function judge({ valid, invalid, priceProblem }: Members): ConditionUpdate[] {
   const found =
     valid.length > 0
       ? trueCondition(membersFound)
@@ -165,7 +165,11 @@ function judge({ valid, invalid }: Members): ConditionUpdate[] {
             : 'no MachineDeployment or MachineSet carries the label node.cluster.x-k8s.io/karpenter-member and fits the selector, namespace and Cluster of this class',
         );
   const sound =
-    invalid.length === 0 ? trueCondition(membersValid) : falseCondition(membersValid, 'InvalidMembers', named(invalid));
+    invalid.length > 0
+      ? falseCondition(membersValid, 'InvalidMembers', named(invalid))
+      : priceProblem !== undefined
+        ? falseCondition(membersValid, 'NoPriceTable', priceProblem)
+        : trueCondition(membersValid);
   return [found, sound];
 }
 

@@ -5,7 +5,7 @@ import { nodeClaimKind } from '../../api/node-claim.ts';
 import { isInsufficientCapacity, isNodeClaimNotFound, isNodeClassNotReady } from '../../cloud/errors.ts';
 import { kinds } from '../../kube/kinds.ts';
 import type { Machine } from './kinds.ts';
-import { annotations, capi, memberLabel } from './names.ts';
+import { annotations, capacityAnnotations, capi, memberLabel } from './names.ts';
 import { CapiWorld, conflictAnswer, type WorldOptions } from './testing/world.ts';
 
 let w: CapiWorld;
@@ -53,6 +53,10 @@ describe.each(['v1beta1', 'v1beta2'] as const)('with Cluster API %s', (version) 
     expect(await count('hub_reachable')).toBe(1);
   });
 });
+
+/** A status of v1beta1; v1beta2 keeps it in a place of its own. */
+const inVersion = (version: string, status: object): object =>
+  version === 'v1beta1' ? status : { deprecated: { v1beta1: status } };
 
 describe('launching', () => {
   test('gives labels, capacity and what is left of it', async () => {
@@ -305,30 +309,59 @@ describe('launching', () => {
     expect(await available()).toBe(true);
   });
 
-  test('a member that says it cannot make Machines is given up after a while', async () => {
-    await world({ withoutManagers: true });
-    await w.member('md');
-    await w.pass();
-    const claim = await w.claim('a');
-    expect(await failure(w.finish(w.provider.create(claim, w.signal)))).toMatchObject({
-      conditionReason: 'WaitingForMachine',
-    });
-    const condition = {
-      type: 'MachinesCreated',
-      status: 'False',
-      severity: 'Error',
-      reason: 'CloningFailed',
-      message: 'no template',
-    };
-    await w.hub
-      .resource(w.kinds.machineDeployment)
-      .patchStatus('md', { status: { conditions: [condition] } }, { namespace: 'default' });
-    await w.pass(15_000);
-    const refused = await failure(w.finish(w.provider.create(claim, w.signal)));
-    expect(isInsufficientCapacity(refused)).toBe(true);
-    expect(String(refused)).toContain('CloningFailed: no template');
-    expect(await w.replicas('md')).toBe(0);
-  });
+  test.each(['v1beta1', 'v1beta2'] as const)(
+    'a member that says it cannot make Machines is given up after a while (%s)',
+    async (version) => {
+      await world({ withoutManagers: true, version });
+      await w.member('md');
+      await w.pass();
+      const claim = await w.claim('a');
+      expect(await failure(w.finish(w.provider.create(claim, w.signal)))).toMatchObject({
+        conditionReason: 'WaitingForMachine',
+      });
+      const condition = {
+        type: 'MachinesCreated',
+        status: 'False',
+        severity: 'Error',
+        reason: 'CloningFailed',
+        message: 'no template',
+      };
+      await w.hub
+        .resource(w.kinds.machineDeployment)
+        .patchStatus('md', { status: inVersion(version, { conditions: [condition] }) }, { namespace: 'default' });
+      await w.pass(15_000);
+      const refused = await failure(w.finish(w.provider.create(claim, w.signal)));
+      expect(isInsufficientCapacity(refused)).toBe(true);
+      expect(String(refused)).toContain('CloningFailed: no template');
+      expect(await w.replicas('md')).toBe(0);
+    },
+  );
+
+  test.each(['v1beta1', 'v1beta2'] as const)(
+    'so is one whose infrastructure says it never will be (%s)',
+    async (version) => {
+      await world({ version, behavior: () => ({ neverProvisions: true }) });
+      await w.member('md');
+      await w.pass();
+      const claim = await w.claim('a');
+      await failure(w.finish(w.provider.create(claim, w.signal)));
+      const [machine] = await w.machines();
+      const condition = { type: 'InfrastructureReady', status: 'False', severity: 'Error', reason: 'QuotaExceeded' };
+      await w.hub
+        .resource(w.kinds.machine)
+        .patchStatus(
+          machine!.metadata.name!,
+          { status: inVersion(version, { conditions: [condition] }) },
+          { namespace: 'default' },
+        );
+      await w.pass(100);
+      const refused = await failure(w.finish(w.provider.create(claim, w.signal)));
+      expect(isInsufficientCapacity(refused)).toBe(true);
+      expect(String(refused)).toContain('QuotaExceeded');
+      await w.pass(30_000);
+      expect([await w.replicas('md'), (await w.machines()).length]).toEqual([0, 0]);
+    },
+  );
 
   test('§1 GAP: MachineSets are members too, but not those of a MachineDeployment', async () => {
     await world();
@@ -680,6 +713,23 @@ describe('drift', () => {
       .patch('md-template', { spec: { template: { spec: { disk: '40Gi' } } } }, { namespace: 'default' });
     await w.pass(61_000);
     expect(await w.finish(w.provider.driftReason(claim, w.signal))).toBe('TemplateContentDrifted');
+  });
+
+  test('comes from labels that the member tells otherwise now; those of the template change in place', async () => {
+    await world();
+    const told = (labels: string): Promise<unknown> =>
+      w.hub
+        .resource(w.kinds.machineDeployment)
+        .patch('md', { metadata: { annotations: { [capacityAnnotations.labels]: labels } } }, { namespace: 'default' });
+    const before = 'kubernetes.io/arch=amd64,topology.kubernetes.io/zone=zone-a';
+    const claim = await one('RollingUpdate');
+    await change({ template: { metadata: { labels: { 'node.cluster.x-k8s.io/team': 'red' } } } });
+    await told(`${before},node.kubernetes.io/instance-type=large`);
+    await w.pass(100);
+    expect(await w.finish(w.provider.driftReason(claim, w.signal))).toBe('');
+    await told(`${before},example.com/disk=fast`);
+    await w.pass(100);
+    expect(await w.finish(w.provider.driftReason(claim, w.signal))).toBe('LabelsDrifted');
   });
 
   test('comes from a member that the NodeClass no longer selects', async () => {

@@ -2,6 +2,7 @@
 // Cluster API: a cloud whose machines are made by the MachineDeployments and MachineSets of a management cluster.
 import { type ClusterApiNodeClass, clusterApiNodeClassKind } from '../../api/cluster-api-node-class.ts';
 import { readyCondition } from '../../api/conditions.ts';
+import { labels as wellKnown } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/node-claim.ts';
 import type { NodePool } from '../../api/node-pool.ts';
 import type { Clock } from '../../base/clock.ts';
@@ -22,7 +23,7 @@ import type { Logger } from '../../runtime/logging.ts';
 import { Metrics } from '../../runtime/metrics.ts';
 import { conflict, requirementsOf } from '../../scheduling/requirements.ts';
 import { Binder, ownerKeyOf } from './binder.ts';
-import { type Catalog, type Choice, catalogOf, knowsTaints, type Members } from './catalog.ts';
+import { type Catalog, type Choice, catalogOf, knowsTaints, type Member, type Members, nodeLabels } from './catalog.ts';
 import { driftOf, driftReasons, templateHash } from './drift.ts';
 import { repairPoliciesOf } from './health-checks.ts';
 import type { Hub } from './hub.ts';
@@ -35,6 +36,7 @@ import { isTemplateKey, makeMachine } from './orphans.ts';
 import { Remover } from './remover.ts';
 import { Scaler } from './scaler.ts';
 import type { IsSynced } from './settings.ts';
+import { toldLabels } from './shape.ts';
 import { UnavailableMembers } from './unavailable.ts';
 
 export interface ClusterApiProviderOptions {
@@ -76,7 +78,7 @@ export class ClusterApiProvider implements CloudProvider {
   readonly #remover: Remover;
   readonly #unavailable: UnavailableMembers;
   readonly #catalogs = new WeakMap<Members, Map<string, Catalog>>();
-  #policies: { readonly checks: unknown; readonly members: unknown; readonly all: RepairPolicy[] } | undefined;
+  #policies: { readonly checks: unknown; readonly version: number; readonly all: RepairPolicy[] } | undefined;
   /** Since when this process waits for a NodeClaim's Machine. */
   readonly #waiting = new Map<string, number>();
 
@@ -93,10 +95,12 @@ export class ClusterApiProvider implements CloudProvider {
 
   /** Follows the MachineHealthChecks there are. */
   get repairPolicies(): readonly RepairPolicy[] {
-    const [checks, members] = [this.#options.hub.healthChecks(), this.#options.hub.members()];
+    const { hub } = this.#options;
+    const checks = hub.healthChecks();
     if (checks.length === 0) return usualRepairPolicies;
-    if (this.#policies?.checks !== checks || this.#policies.members !== members) {
-      this.#policies = { checks, members, all: repairPoliciesOf(usualRepairPolicies, checks, members) };
+    if (this.#policies?.checks !== checks || this.#policies.version !== hub.version) {
+      const all = repairPoliciesOf(usualRepairPolicies, checks, hub.scalables());
+      this.#policies = { checks, version: hub.version, all };
     }
     return this.#policies.all;
   }
@@ -208,7 +212,9 @@ export class ClusterApiProvider implements CloudProvider {
     const { valid, invalid } = await this.members.read(nodeClass, signal);
     const owner = hub.scalable(key);
     if (!owner) return '';
-    if (![...valid, ...invalid].some((member) => member.key === key)) return driftReasons.member;
+    const member = valid.find((candidate) => candidate.key === key);
+    if (!member && !invalid.some((candidate) => candidate.key === key)) return driftReasons.member;
+    if (member && areLabelsOther(member, claim)) return driftReasons.labels;
     return driftOf(hub, machine, owner, signal);
   }
 
@@ -361,6 +367,17 @@ function fits({ member, type, offering, available }: Choice, claim: NodeClaim): 
   if (conflict(wanted, given) !== undefined) return false;
   return Object.entries(claim.spec.resources?.requests ?? {}).every(
     ([name, amount]) => Quantity.parse(member.allocatable[name] ?? '0').cmp(Quantity.parse(amount)) >= 0,
+  );
+}
+
+/**
+ * Whether the member tells other labels of its machines now than the NodeClaim got. Those of the template are Cluster API's
+ * to change in place; an instance type that is gone is noticed as such.
+ */
+function areLabelsOther(member: Member, claim: NodeClaim): boolean {
+  const now = nodeLabels(member);
+  return Object.keys(toldLabels(member.object)).some(
+    (key) => key !== wellKnown.instanceType && now[key] !== claim.metadata.labels?.[key],
   );
 }
 

@@ -38,7 +38,7 @@ const effects = new Set(['NoSchedule', 'PreferNoSchedule', 'NoExecute']);
 export function needsTemplate(scalable: Scalable): boolean {
   const own = scalable.metadata.annotations ?? {};
   if (own[from.cpu] === undefined || own[from.memory] === undefined) return true;
-  return parseLabels(own[from.labels])[wellKnown.arch] === undefined;
+  return toldLabels(scalable)[wellKnown.arch] === undefined;
 }
 
 /**
@@ -68,7 +68,7 @@ function labelsOf(scalable: Scalable, template?: Template, isSynced?: IsSynced):
     ...(architecture ? { [wellKnown.arch]: architecture } : {}),
     ...(operatingSystem ? { [wellKnown.os]: operatingSystem } : {}),
     ...propagatedLabels(scalable.spec?.template?.metadata?.labels, isSynced),
-    ...parseLabels(scalable.metadata.annotations?.[from.labels]),
+    ...toldLabels(scalable),
   };
   for (const [key, value] of Object.entries(labels)) {
     const problem = labelKeyProblem(key) ?? labelValueProblem(value);
@@ -171,10 +171,10 @@ function parseTaint(text: string): MachineTaint {
   return { key, ...(value ? { value } : {}), effect };
 }
 
-/** `k=v,k2=v2` as cluster-autoscaler reads it: what is no pair is left out. */
-function parseLabels(text = ''): Record<string, string> {
-  const pairs = text.split(',').filter((part) => part.trim().indexOf('=') > 0);
-  return parsePairs(pairs.join(','), from.labels);
+/** The labels that the annotation tells, `k=v,k2=v2` as cluster-autoscaler reads it: what is no pair is left out. */
+export function toldLabels({ metadata }: Scalable): Record<string, string> {
+  const parts = (metadata.annotations?.[from.labels] ?? '').split(',');
+  return parsePairs(parts.filter((part) => part.trim().indexOf('=') > 0).join(','), from.labels);
 }
 
 /** `k=v,k2=v2`. Blanks around the parts do not count, nor do empty parts. */

@@ -8,6 +8,7 @@ import { type NodeClaim, nodeClaimKind } from '../../../api/node-claim.ts';
 import type { NodePool } from '../../../api/node-pool.ts';
 import { VirtualClock } from '../../../base/clock.ts';
 import { SeededRandom } from '../../../base/random.ts';
+import type { Instance } from '../../../cloud/provider.ts';
 import { ApiServer } from '../../../embedded/api-server.ts';
 import {
   type ClusterApiModel,
@@ -279,7 +280,7 @@ export class CapiWorld {
     for (;;) {
       try {
         const instance = await this.finish(this.provider.create(claim, this.signal));
-        return this.#launched(claim, instance.providerID);
+        return this.#launched(claim, instance);
       } catch (error) {
         if ((error as { code?: string }).code !== 'KRP_CREATE_FAILED' || this.clock.now() > until) throw error;
         await this.pass(1000);
@@ -287,9 +288,11 @@ export class CapiWorld {
     }
   }
 
-  async #launched(claim: NodeClaim, providerID: string): Promise<NodeClaim> {
+  async #launched(claim: NodeClaim, { providerID, labels: own }: Instance): Promise<NodeClaim> {
     const { name = '' } = claim.metadata;
-    return this.karpenter.resource(nodeClaimKind).patchStatus(name, { status: { providerID } });
+    const claims = this.karpenter.resource(nodeClaimKind);
+    await claims.patch(name, { metadata: { labels: { ...own, ...claim.metadata.labels } } });
+    return claims.patchStatus(name, { status: { providerID } });
   }
 
   /** Removes a NodeClaim as its controller does: every five seconds until the machine is gone. Gives how often it asked. */

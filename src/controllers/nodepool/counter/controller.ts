@@ -14,6 +14,8 @@ const always = ['cpu', 'memory', 'pods', 'ephemeral-storage', 'nodes'] as const;
 /** The controller `nodepool.counter`. */
 export function counterController(context: ControllerContext): Controller {
   const { pools, state } = context;
+  /** How many nodes were written, by the UID of a pool: an older definition of NodePools drops the number. */
+  const told = new Map<string, number>();
   const controller = context.controller({
     name: 'nodepool.counter',
     kind: 'NodePool',
@@ -22,13 +24,20 @@ export function counterController(context: ControllerContext): Controller {
       async reconcile(key, signal) {
         const pool = context.pool(key);
         if (!pool) return {};
+        const { uid = '' } = pool.metadata;
         // Before everything was read, the sum would be too low.
         if (!state.hasRead) return { requeueAfterMs: unreadMs };
-        await pools.patchStatus(pool, counted(pool, state.poolUsage(key)), { signal });
+        const wanted = counted(pool, state.poolUsage(key));
+        const { nodes, ...rest } = wanted.status!;
+        // Written before, and not there: it would be dropped again.
+        const isDropped = pool.status?.nodes === undefined && told.get(uid) === nodes;
+        await pools.patchStatus(pool, isDropped ? { ...wanted, status: rest } : wanted, { signal });
+        told.set(uid, nodes!);
         return { requeueAfterMs: periodMs };
       },
     },
   });
+  pools.informer.addHandler({ deleted: ({ metadata }) => void told.delete(metadata.uid ?? '') });
   return controller.watch(pools.informer, { when: (_pool, old) => old === undefined });
 }
 

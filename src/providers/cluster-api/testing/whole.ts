@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The whole autoscaler with Cluster API on embedded clusters, one or two, in virtual time.
 import { clusterApiNodeClassKind } from '../../../api/cluster-api-node-class.ts';
-import { allCrds } from '../../../api/crd.ts';
+import { allCrds, type CustomResourceDefinition } from '../../../api/crd.ts';
 import { type NodeClaim, nodeClaimKind } from '../../../api/node-claim.ts';
 import { nodePoolKind } from '../../../api/node-pool.ts';
 import { SeededRandom } from '../../../base/random.ts';
@@ -39,6 +39,8 @@ export interface WholeOptions {
   /** Everything in one cluster; Machines apart; or Machines and NodePools together, apart from Nodes and Pods. */
   readonly topology?: 'joined' | 'hub-apart' | 'pools-with-machines';
   readonly behavior?: (machine: ModelMachine) => Behavior;
+  /** The definitions of Karpenter's kinds; ours unless told. */
+  readonly crds?: CustomResourceDefinition[];
 }
 
 /** A workload cluster, a management cluster (the same one unless apart) and everything that runs in them. */
@@ -50,6 +52,8 @@ export class Whole {
   readonly karpenter: EmbeddedCluster;
   /** What the controller and the managers reach the management cluster through. */
   readonly door: Door;
+  /** `VERB path` of what the controller wrote to the cluster with NodePools. */
+  readonly writes: string[] = [];
   readonly #behavior: (machine: ModelMachine) => Behavior;
   readonly #random = new SeededRandom(2);
   #model: ClusterApiModel | undefined;
@@ -67,11 +71,11 @@ export class Whole {
   }
 
   static async start(options: WholeOptions = {}): Promise<Whole> {
-    const { topology = 'joined' } = options;
-    const world = await World.start({ crds: allCrds() });
+    const { topology = 'joined', crds: own = allCrds() } = options;
+    const world = await World.start({ crds: own });
     const { clock, cluster } = world;
     const random = new SeededRandom(2);
-    const crds = topology === 'pools-with-machines' ? allCrds() : [];
+    const crds = topology === 'pools-with-machines' ? own : [];
     const hub =
       topology === 'joined'
         ? cluster
@@ -110,7 +114,7 @@ export class Whole {
     const metrics = new Metrics();
     const clusterOf = (name: string, transport: Transport): Cluster =>
       new Cluster({ name, transport, clock, random, log, metrics, transforms: slimTransforms() });
-    const own = clusterOf('karpenter', this.karpenter === cluster ? cluster.transport() : this.door);
+    const own = clusterOf('karpenter', this.#noted(this.karpenter === cluster ? cluster.transport() : this.door));
     const workload = this.karpenter === cluster ? own : clusterOf('workload', cluster.transport());
     const clusters = new Clusters(own, workload);
     const away = this.hub === this.karpenter ? own : clusterOf('cluster-api', this.door);
@@ -133,6 +137,17 @@ export class Whole {
     manager.add(hub);
     manager.add(nodeClassController({ hub, members: provider.members, karpenter: own, clock, log, metrics }));
     return manager;
+  }
+
+  #noted(transport: Transport): Transport {
+    return {
+      watch: (request) => transport.watch(request),
+      close: () => transport.close(),
+      request: (request) => {
+        if (request.method !== 'GET') this.writes.push(`${request.method} ${request.path}`);
+        return transport.request(request);
+      },
+    };
   }
 
   async #furnish(): Promise<void> {

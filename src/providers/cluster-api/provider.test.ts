@@ -234,6 +234,29 @@ describe('launching', () => {
     expect(await w.replicas('md')).toBe(4);
   });
 
+  test('§6.2 BUG: Machines that cannot be listed do not count as none: nothing is raised before they are known', async () => {
+    let isBroken = true;
+    const refusal = { status: 500, body: 'etcd is away' };
+    const isOfMachines = (path: string): boolean => isBroken && /\/machines(\?|$)/.test(path);
+    await world({
+      door: (transport) => ({
+        request: async (request) => (isOfMachines(request.path) ? refusal : transport.request(request)),
+        watch: async (request) => (isOfMachines(request.path) ? refusal : transport.watch(request)),
+        close: () => transport.close(),
+      }),
+    });
+    await w.member('md', { replicas: 2 });
+    await w.pass(5000);
+    const claim = await w.claim('a');
+    const refused = await failure(w.finish(w.provider.create(claim, w.signal)));
+    expect(refused).toMatchObject({ code: 'KRP_HUB_UNAVAILABLE' });
+    expect([await w.replicas('md'), w.writes]).toEqual([2, []]);
+    isBroken = false;
+    await w.pass(60_000);
+    await w.launch(claim);
+    expect(await w.replicas('md')).toBe(3);
+  });
+
   test('§6.2 TRAP: never takes a Machine that was there before', async () => {
     await world();
     await running('md', 2);
@@ -603,6 +626,28 @@ describe('what there is', () => {
     const { items } = await w.hub.resource(w.kinds.machineSet).list();
     expect(Object.keys(items[0]!.metadata.annotations!).join(' ')).toContain('/nodeclaims.');
     expect(await w.provider.list(w.signal)).toHaveLength(1);
+  });
+
+  test.each([
+    ['changed', 'elsewhere://1'],
+    ['emptied', ''],
+  ])('a Machine whose provider id was %s is still the one of its NodeClaim', async (_, providerID) => {
+    await world();
+    await running('md', 1);
+    const [others] = await w.machines();
+    const claim = await w.launch(await w.claim('a'));
+    const [machine] = (await w.machines()).filter(({ metadata }) => metadata.uid !== others!.metadata.uid);
+    const { name } = machine!.metadata;
+    await w.stopManagers();
+    await w.hub.resource(w.kinds.machine).patch(name!, { spec: { providerID } }, { namespace: 'default' });
+    await w.pass(100);
+    const [found, ...more] = await w.finish(w.provider.list(w.signal));
+    expect([found?.nodeClaim?.uid, more]).toEqual([claim.metadata.uid, []]);
+    expect(found?.providerID).toBe(providerID || `cluster-api-machine://default/${name}`);
+    await w.startManagers();
+    await w.remove(claim);
+    expect((await w.machines()).map(({ metadata }) => metadata.uid)).toEqual([others!.metadata.uid]);
+    expect(await w.replicas('md')).toBe(1);
   });
 
   test('§6.10 BUG: a NodeClaim that ended before it had a provider id is found, and leaves nothing', async () => {

@@ -2,6 +2,7 @@
 // The whole autoscaler with Cluster API: pods become Machines and Nodes, and go again, on one cluster and on two.
 import { afterEach, describe, expect, test } from 'vitest';
 import { allCrds, type CustomResourceDefinition } from '../../api/crd.ts';
+import { nodePoolKind } from '../../api/node-pool.ts';
 import type { Behavior, Machine as ModelMachine } from '../../embedded/clouds/cluster-api/objects.ts';
 import { kinds } from '../../kube/kinds.ts';
 import { capiKinds } from './kinds.ts';
@@ -84,6 +85,38 @@ test('on the older definitions that the guide installs everything works, and not
   await whole.world.client.resource(kinds.Deployment).updateScale('web', 0, { namespace });
   await whole.world.pass(180_000);
   expect([await whole.machines(), await whole.replicas('md'), await whole.nodes()]).toEqual([0, 0, 0]);
+});
+
+test('two NodePools on one MachineDeployment share it, and each counts its own', async () => {
+  whole = await Whole.start();
+  await whole.member('md');
+  const pools = whole.karpenter.client().resource(nodePoolKind);
+  const { spec } = await pools.get('default');
+  await pools.create({ apiVersion: 'karpenter.sh/v1', kind: 'NodePool', metadata: { name: 'second' }, spec });
+  await whole.world.pass(5000);
+  for (const pool of ['default', 'second']) {
+    await whole.world.deploy(pool, 2, {
+      template: {
+        metadata: { labels: { app: pool } },
+        spec: {
+          nodeSelector: { 'karpenter.sh/nodepool': pool },
+          containers: [{ name: 'c', image: 'i', resources: { requests: { cpu: '1200m' } } }],
+        },
+      },
+    });
+  }
+  await whole.world.pass(90_000);
+  const poolsOfNodes = async (): Promise<(string | undefined)[]> =>
+    (await whole.world.client.resource(kinds.Node).list()).items.map(
+      ({ metadata }) => metadata.labels?.['karpenter.sh/nodepool'],
+    );
+  expect((await poolsOfNodes()).sort()).toEqual(['default', 'default', 'second', 'second']);
+  expect([await whole.machines(), await whole.replicas('md')]).toEqual([4, 4]);
+  await pools.delete('second');
+  await whole.world.pass(180_000);
+  expect(await poolsOfNodes()).toEqual(['default', 'default']);
+  expect([await whole.machines(), await whole.replicas('md')]).toEqual([2, 2]);
+  expect(await whole.world.readyPods('app=default')).toHaveLength(2);
 });
 
 test('a management cluster that is away stops nothing that needs only the workload cluster', async () => {

@@ -16,6 +16,7 @@ import { SharedInformers, vanishingIsFine } from '../../../src/embedded/workload
 import { ignoreNotFound, isAlreadyExists } from '../../../src/kube/api-error.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { kinds } from '../../../src/kube/kinds.ts';
+import type { ResourceType } from '../../../src/kube/object.ts';
 import { parseTime } from '../../../src/kube/time.ts';
 import { Controller, type Result } from '../../../src/runtime/controller.ts';
 import { silentLogger } from '../../../src/runtime/logging.ts';
@@ -73,26 +74,33 @@ async function step(
   if (!finalizers.includes(finalizer)) {
     await client.patch(name, { metadata: { finalizers: [...finalizers, finalizer] } }, { namespace });
   }
+  if (infrastructure.spec?.behavior?.neverProvisions) return;
   const age = now - parseTime(infrastructure.metadata.creationTimestamp!);
   if (age < provisionMs) return { requeueAfterMs: provisionMs - age };
   const providerID = `embedded://${namespace}/${name}`;
   await client.patch(name, { spec: { providerID } }, { namespace });
   await client.patchStatus(name, { status: { ready: true } }, { namespace });
   if (age < provisionMs + bootMs) return { requeueAfterMs: provisionMs + bootMs - age };
-  await boot(owner, namespace, providerID, options);
+  await boot(infrastructure, owner, providerID, options);
 }
 
 /** The kubelet registers, once: a Node that somebody deletes does not come back. */
 async function boot(
+  infrastructure: MachineInfrastructure,
   name: string,
-  namespace: string,
   providerID: string,
   { hub, workload }: InfrastructureOptions,
 ): Promise<void> {
+  const { namespace, annotations = {} } = infrastructure.metadata;
   const machine = await ignoreNotFound(hub.resource(types.machine).get(name, { namespace }));
   if (!machine || machine.metadata.deletionTimestamp !== undefined || machine.status?.nodeRef !== undefined) return;
-  const deployment = machine.metadata.labels?.[names.deploymentName] ?? '';
-  const told = await ignoreNotFound(hub.resource(types.machineDeployment).get(deployment, { namespace }));
+  const { [names.deploymentName]: deployment, [names.setName]: set } = machine.metadata.labels ?? {};
+  const [type, named] = deployment
+    ? [types.machineDeployment, deployment]
+    : set
+      ? [types.machineSet, set]
+      : [types.machineClass, annotations[names.clonedFromName] ?? ''];
+  const told = await ignoreNotFound(hub.resource(type as ResourceType).get(named, { namespace }));
   const withId: Machine = { ...deepClone(machine), spec: { ...machine.spec, providerID } };
   try {
     await workload

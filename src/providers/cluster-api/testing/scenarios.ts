@@ -50,6 +50,11 @@ interface MemberOptions {
   readonly strategy?: 'RollingUpdate' | 'OnDelete';
   /** What somebody else wants of it. */
   readonly replicas?: number;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly templateLabels?: Readonly<Record<string, string>>;
+  /** Its machines never get an id. */
+  readonly isStuck?: boolean;
+  readonly kind?: 'MachineDeployment' | 'MachineSet';
 }
 
 const refTo = (name: string): object => ({
@@ -59,45 +64,48 @@ const refTo = (name: string): object => ({
   namespace,
 });
 
-async function template(rig: Rig, name: string): Promise<void> {
+async function template(rig: Rig, name: string, metadata: object = {}, behavior: object = {}): Promise<void> {
   await rig.hub.resource(templates).create({
     apiVersion: infrastructure,
     kind: 'EmbeddedMachineTemplate',
-    metadata: { name, namespace },
-    spec: { template: { spec: {} } },
+    metadata: { ...metadata, name, namespace },
+    spec: { template: { spec: { behavior } } },
   } as never);
 }
 
-/** As the guide writes it, with what the webhooks of Cluster API would fill in: 2 CPUs a machine. */
+/** What a machine is like: 2 CPUs, as the guide writes it. */
+const told = (price: string): Record<string, string> => ({
+  [capacityAnnotations.maxPods]: '100',
+  [capacityAnnotations.memory]: '8G',
+  [capacityAnnotations.cpu]: '2',
+  [capacityAnnotations.labels]: 'kubernetes.io/arch=amd64',
+  [annotations.price]: price,
+});
+
+/** As the guide writes it, with what the webhooks of Cluster API would fill in. */
 async function member(rig: Rig, name: string, options: MemberOptions = {}): Promise<void> {
-  const { price = '1', strategy = 'RollingUpdate', replicas = 0 } = options;
-  const identity = { [capi.clusterName]: clusterName, [capi.deploymentName]: name };
-  await template(rig, name);
-  await rig.hub.resource(types.machineDeployment).create({
+  const { price = '1', strategy = 'RollingUpdate', replicas = 0, kind = 'MachineDeployment' } = options;
+  const isSet = kind === 'MachineSet';
+  const identity = { [capi.clusterName]: clusterName, [isSet ? capi.setName : capi.deploymentName]: name };
+  const rollingUpdate = { maxSurge: 1, maxUnavailable: 0 };
+  const how = { type: strategy, ...(strategy === 'RollingUpdate' ? { rollingUpdate } : {}) };
+  await template(rig, name, {}, options.isStuck ? { neverProvisions: true } : {});
+  await rig.hub.resource(isSet ? types.machineSet : types.machineDeployment).create({
     apiVersion: 'cluster.x-k8s.io/v1beta1',
-    kind: 'MachineDeployment',
+    kind,
     metadata: {
       name,
       namespace,
       labels: { [memberLabel]: '', [capi.clusterName]: clusterName },
-      annotations: {
-        [capacityAnnotations.maxPods]: '100',
-        [capacityAnnotations.memory]: '8G',
-        [capacityAnnotations.cpu]: '2',
-        [capacityAnnotations.labels]: 'kubernetes.io/arch=amd64',
-        [annotations.price]: price,
-      },
+      annotations: { ...told(price), ...options.annotations },
     },
     spec: {
       clusterName,
       replicas,
       selector: { matchLabels: identity },
-      strategy: {
-        type: strategy,
-        ...(strategy === 'RollingUpdate' ? { rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } } : {}),
-      },
+      ...(isSet ? { deletePolicy: 'Random' } : { strategy: how }),
       template: {
-        metadata: { labels: identity },
+        metadata: { labels: { ...options.templateLabels, ...identity } },
         spec: { clusterName, bootstrap: { dataSecretName: 'user-data' }, infrastructureRef: refTo(name) },
       },
     },
@@ -185,13 +193,23 @@ async function isExact(rig: Rig, name: string, count: number): Promise<boolean> 
 const exactly = (rig: Rig, name: string, count: number, withinMs?: number): Promise<void> =>
   rig.until(`${count} machines of ${name}, each of one NodeClaim`, () => isExact(rig, name, count), withinMs);
 
-/** The pods go and their machines with them, without waiting for somebody to find them empty; then the members. */
-async function clean(rig: Rig, ...members: string[]): Promise<void> {
+const areReady = async (rig: Rig, count: number): Promise<boolean> => {
+  const running = await pods(rig);
+  return running.length === count && running.every(isReady);
+};
+
+/** The pods go, and the NodeClaims with them. */
+async function undeploy(rig: Rig): Promise<void> {
   await rig.workload.resource(kinds.Deployment).delete('web', { namespace });
   await rig.until('the pods gone', async () => (await pods(rig)).length === 0);
   for (const { metadata } of await claims(rig)) {
     await ignoreNotFound(rig.workload.resource(nodeClaimKind).delete(metadata.name!));
   }
+}
+
+/** The pods go and their machines with them, without waiting for somebody to find them empty; then the members. */
+async function clean(rig: Rig, ...members: string[]): Promise<void> {
+  await undeploy(rig);
   for (const name of members) await exactly(rig, name, 0, 120_000);
   for (const name of members) await rig.hub.resource(types.machineDeployment).delete(name, { namespace });
   const deployments = rig.hub.resource(types.machineDeployment);
@@ -310,6 +328,151 @@ export const scenarios: readonly Scenario[] = [
     outcome: { during: [2, 1], after: [1, true], machinesEver: 2 },
   },
   {
+    name: 'a maximum size is kept inside one batch, and the rest goes elsewhere',
+    async run(rig) {
+      await member(rig, 'small', { price: '0.1', annotations: { [capi.maxSize]: '2' } });
+      await member(rig, 'other');
+      await deploy(rig, 4);
+      await rig.until('four machines', () => areReady(rig, 4), replaced);
+      const during = [await replicasOf(rig, 'small'), await replicasOf(rig, 'other')];
+      await clean(rig, 'small', 'other');
+      return { during, machinesEver: rig.seen.size };
+    },
+    outcome: { during: [2, 2], machinesEver: 4 },
+    isLong: true,
+  },
+  {
+    name: 'a minimum size is kept: the machine goes, and Cluster API has another',
+    async run(rig) {
+      await member(rig, 'least', { annotations: { [capi.minSize]: '1' } });
+      await deploy(rig, 1);
+      await exactly(rig, 'least', 1);
+      const [first] = await machines(rig);
+      await undeploy(rig);
+      const isOther = async (): Promise<boolean> => {
+        const [left, ...more] = await machines(rig);
+        const isSame = left?.metadata.uid === first!.metadata.uid;
+        return left !== undefined && more.length === 0 && !isSame && claimUid(left) === undefined;
+      };
+      await rig.until('another machine, of nobody', isOther, replaced);
+      await rig.until('the NodeClaim gone', async () => (await claims(rig)).length === 0);
+      const after = await replicasOf(rig, 'least');
+      await rig.hub.resource(types.machineDeployment).delete('least', { namespace });
+      await rig.until('all gone', () => isEmpty(rig), replaced);
+      return { after, machinesEver: rig.seen.size };
+    },
+    outcome: { after: 1, machinesEver: 2 },
+    isLong: true,
+  },
+  {
+    name: 'the member label may be in the template as well',
+    async run(rig) {
+      await member(rig, 'labelled', { templateLabels: { [memberLabel]: '' } });
+      await deploy(rig, 2);
+      await exactly(rig, 'labelled', 2);
+      await clean(rig, 'labelled');
+      return { machinesEver: rig.seen.size };
+    },
+    outcome: { machinesEver: 2 },
+    isLong: true,
+  },
+  {
+    name: 'a NodeClaim that ends before its machine has an id leaves nothing behind',
+    async run(rig) {
+      await member(rig, 'stuck', { isStuck: true });
+      await deploy(rig, 1);
+      await rig.until('a machine of the NodeClaim', async () => (await machines(rig)).some(claimUid));
+      const during = [await replicasOf(rig, 'stuck'), (await claims(rig))[0]?.status?.providerID];
+      await clean(rig, 'stuck');
+      return { during, machinesEver: rig.seen.size };
+    },
+    outcome: { during: [1, undefined], machinesEver: 1 },
+    isLong: true,
+  },
+  {
+    name: 'a Machine that somebody deletes is made up for, and the count is exact again',
+    async run(rig) {
+      await member(rig, 'robbed');
+      await deploy(rig, 2);
+      await exactly(rig, 'robbed', 2);
+      const [first] = await machines(rig);
+      await rig.hub.resource(types.machine).delete(first!.metadata.name!, { namespace });
+      const isMadeUpFor = async (): Promise<boolean> =>
+        (await machines(rig)).every(({ metadata }) => metadata.uid !== first!.metadata.uid) &&
+        isExact(rig, 'robbed', 2);
+      await rig.until('another machine in its place', isMadeUpFor, replaced);
+      await clean(rig, 'robbed');
+      return {};
+    },
+    outcome: {},
+    isLong: true,
+  },
+  {
+    name: 'somebody scales the same MachineDeployment while machines come and go',
+    async run(rig) {
+      await member(rig, 'both');
+      await rig.freezeManagers();
+      await deploy(rig, 2, { 'karpenter.sh/nodepool': 'default' });
+      await rig.until('replicas raised', async () => (await replicasOf(rig, 'both')) === 2);
+      await rig.hub.resource(types.machineDeployment).updateScale('both', 3, { namespace });
+      await rig.thawManagers();
+      await rig.until('three machines', async () => (await machines(rig)).length === 3 && areReady(rig, 2), replaced);
+      const during = [await replicasOf(rig, 'both'), (await machines(rig)).filter(claimUid).length];
+      await undeploy(rig);
+      const isLeft = async (): Promise<boolean> =>
+        (await machines(rig)).length === 1 && (await claims(rig)).length === 0 && (await replicasOf(rig, 'both')) === 1;
+      await rig.until('theirs left', isLeft, replaced);
+      const isTheirs = (await machines(rig)).every((machine) => claimUid(machine) === undefined);
+      await rig.hub.resource(types.machineDeployment).delete('both', { namespace });
+      await rig.until('all gone', () => isEmpty(rig), replaced);
+      return { during, isTheirs, machinesEver: rig.seen.size };
+    },
+    outcome: { during: [3, 2], isTheirs: true, machinesEver: 3 },
+    isLong: true,
+  },
+  {
+    name: 'a MachineSet of its own is a member too',
+    async run(rig) {
+      const sets = rig.hub.resource(types.machineSet);
+      const count = async (): Promise<number | undefined> => (await sets.get('set', { namespace })).spec?.replicas;
+      await member(rig, 'set', { kind: 'MachineSet' });
+      await deploy(rig, 2);
+      await rig.until('two machines', () => areReady(rig, 2), replaced);
+      const during = [await count(), (await machines(rig)).filter(claimUid).length];
+      await undeploy(rig);
+      await rig.until('all gone', () => isEmpty(rig), replaced);
+      const after = await count();
+      await sets.delete('set', { namespace });
+      return { during, after, machinesEver: rig.seen.size };
+    },
+    outcome: { during: [2, 2], after: 0, machinesEver: 2 },
+    isLong: true,
+  },
+  {
+    name: 'machines without an owner are made from a template, one for each NodeClaim',
+    async run(rig) {
+      const classes = rig.workload.resource(clusterApiNodeClassKind);
+      await classes.patch('default', { spec: { orphanMachines: 'Enabled' } });
+      await template(rig, 'alone', {
+        labels: { [memberLabel]: '', [capi.clusterName]: clusterName },
+        annotations: { ...told('1'), [annotations.bootstrapTemplate]: 'Secret/user-data' },
+      });
+      await deploy(rig, 2);
+      await rig.until('two machines', () => areReady(rig, 2), replaced);
+      const all = await machines(rig);
+      const hasScaler = all.some(({ metadata }) => metadata.ownerReferences?.some(({ kind }) => kind === 'MachineSet'));
+      const during = [all.length, new Set(all.map(claimUid)).size, hasScaler];
+      await undeploy(rig);
+      await rig.until('all gone', () => isEmpty(rig), replaced);
+      const { items } = await rig.hub.resource(typesOf('v1beta1').infrastructure).list();
+      await rig.hub.resource(templates).delete('alone', { namespace });
+      await classes.patch('default', { spec: { orphanMachines: null } });
+      return { during, left: items.length, machinesEver: rig.seen.size };
+    },
+    outcome: { during: [2, 2, false], left: 0, machinesEver: 2 },
+    isLong: true,
+  },
+  {
     name: 'the management cluster restarts in the middle of a launch',
     async run(rig) {
       await member(rig, 'away');
@@ -350,6 +513,11 @@ export const scenarios: readonly Scenario[] = [
     outcome: { raised: [4, 0], lowered: [1, 4], survivorStays: true, machinesEver: 4 },
   },
 ];
+
+async function isEmpty(rig: Rig): Promise<boolean> {
+  const all = await Promise.all([machines(rig), claims(rig), nodes(rig)]);
+  return all.every(({ length }) => length === 0);
+}
 
 async function retemplate(rig: Rig, name: string): Promise<void> {
   await template(rig, `${name}-2`);

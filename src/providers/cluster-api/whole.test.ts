@@ -3,6 +3,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { allCrds, type CustomResourceDefinition } from '../../api/crd.ts';
 import { nodePoolKind } from '../../api/node-pool.ts';
+import { compareStrings } from '../../base/order.ts';
 import type { Behavior, Machine as ModelMachine } from '../../embedded/clouds/cluster-api/objects.ts';
 import { kinds } from '../../kube/kinds.ts';
 import { capiKinds } from './kinds.ts';
@@ -106,11 +107,11 @@ test('two NodePools on one MachineDeployment share it, and each counts its own',
     });
   }
   await whole.world.pass(90_000);
-  const poolsOfNodes = async (): Promise<(string | undefined)[]> =>
-    (await whole.world.client.resource(kinds.Node).list()).items.map(
-      ({ metadata }) => metadata.labels?.['karpenter.sh/nodepool'],
-    );
-  expect((await poolsOfNodes()).sort()).toEqual(['default', 'default', 'second', 'second']);
+  const poolsOfNodes = async (): Promise<string[]> => {
+    const { items } = await whole.world.client.resource(kinds.Node).list();
+    return items.map(({ metadata }) => metadata.labels?.['karpenter.sh/nodepool'] ?? '').sort(compareStrings);
+  };
+  expect(await poolsOfNodes()).toEqual(['default', 'default', 'second', 'second']);
   expect([await whole.machines(), await whole.replicas('md')]).toEqual([4, 4]);
   await pools.delete('second');
   await whole.world.pass(180_000);

@@ -247,7 +247,9 @@ function credentialsOf(
 }
 
 function isKeptInFiles(fields: Fields): boolean {
-  return Boolean(text(fields, 'tokenFile') || (text(fields, 'client-certificate') && !fields['client-certificate-data']));
+  return Boolean(
+    text(fields, 'tokenFile') || (text(fields, 'client-certificate') && !fields['client-certificate-data']),
+  );
 }
 
 /** The user as its file has it now: a kubeconfig in a Secret is replaced under us. */

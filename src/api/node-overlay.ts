@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // NodeOverlay (karpenter.sh/v1alpha1): corrections to the prices and capacities that clouds report.
 import { chain, compareStrings } from '../base/order.ts';
+import { type ConditionTypes, readyCondition } from './conditions.ts';
 import { defineKind, type ObjectOf } from './kind.ts';
 import { integer, object, string, type TypeOf } from './schema.ts';
 import { conditionList, overlayRequirementList, resourceList } from './shared-schemas.ts';
@@ -75,6 +76,14 @@ export const nodeOverlayKind = defineKind({
   ],
 });
 export type NodeOverlay = ObjectOf<typeof nodeOverlayKind>;
+
+/** It is valid, and contradicts no other of the same weight. */
+export const overlayValidationSucceeded = 'ValidationSucceeded';
+
+export const nodeOverlayConditionTypes: ConditionTypes = {
+  root: readyCondition,
+  dependents: [overlayValidationSucceeded],
+};
 
 /** The order of precedence: higher weight first, then the name later in the alphabet. For `Array.prototype.sort`. */
 export const byOverlayPrecedence: (a: NodeOverlay, b: NodeOverlay) => number = chain(

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every controller of the autoscaler, wired: what `karpenter controller` and the embedded cluster both run.
+import { labels } from '../api/labels.ts';
+import type { NodeClaim } from '../api/node-claim.ts';
+import { type NodePool, nodePoolKind } from '../api/node-pool.ts';
 import type { Random } from '../base/random.ts';
+import { OverlayStore, withOverlays } from '../cloud/overlays.ts';
 import { CloudRegistry } from '../cloud/registry.ts';
 import { withoutReserved } from '../cloud/reserved-capacity.ts';
+import type { ResourceType } from '../kube/object.ts';
 import type { Executor } from '../runtime/executor.ts';
 import type { Runnable } from '../runtime/manager.ts';
 import type { Settings } from '../runtime/settings.ts';
@@ -16,6 +21,7 @@ import { nodeHydrationController } from './node/hydration/controller.ts';
 import { terminationControllers } from './node/termination/index.ts';
 import { ControllerContext, type ControllerContextOptions, nodeClaimControllers } from './nodeclaim/index.ts';
 import { nodePoolControllers } from './nodepool/index.ts';
+import { overlayController } from './overlay/controller.ts';
 import { registerProvisioning } from './provisioning/controller.ts';
 import { StaticNodes, staticControllers } from './static/index.ts';
 import { statusControllers } from './status/index.ts';
@@ -35,7 +41,9 @@ export function registerControllers(
   manager: { add(runnable: Runnable): unknown },
   given: ControllersOptions,
 ): { readonly state: ClusterState } {
-  const options = { ...given, registry: visible(given) };
+  const overlays = given.settings.featureGates.NodeOverlay ? new OverlayStore() : undefined;
+  const clouds = visible(given);
+  const options = { ...given, registry: overlays ? withOverlaysOn(clouds, overlays, given) : clouds };
   const { clusters, registry, clock, log, metrics, random, settings } = options;
   const state = new ClusterState({ clusters, registry, clock, log, batchMaxDurationMs: settings.batchMaxDuration });
   const context = new ControllerContext({ ...options, state });
@@ -54,6 +62,7 @@ export function registerControllers(
     }),
     ...(staticNodes ? staticControllers(context, staticNodes) : []),
     ...(settings.featureGates.NodeRepair ? [nodeHealthController(context)] : []),
+    ...(overlays ? [overlayController(context, overlays, clouds)] : []),
   ];
   for (const controller of controllers) manager.add(controller);
   manager.add(stateObserver({ state, clock, log, metrics }));
@@ -63,6 +72,17 @@ export function registerControllers(
     for (const observer of observers) manager.add(observer);
   }
   return { state };
+}
+
+/** The clouds with what NodeOverlays say better. */
+function withOverlaysOn(
+  clouds: CloudRegistry,
+  overlays: OverlayStore,
+  { clusters }: ControllersOptions,
+): CloudRegistry {
+  const pools = clusters.karpenter.informers.get(nodePoolKind as ResourceType<NodePool>);
+  const poolOf = ({ metadata }: NodeClaim): NodePool | undefined => pools.get(metadata.labels?.[labels.nodePool] ?? '');
+  return new CloudRegistry(clouds.providers.map((provider) => withOverlays(provider, overlays, poolOf)));
 }
 
 /** What the feature gates let us see of the clouds. */

@@ -25,8 +25,8 @@ export class ObjectStore<T extends KubeObject> {
   /** What was written and not seen by the informer yet. */
   readonly #written = new Map<string, T>();
 
-  constructor(cluster: Cluster, type: ResourceType<T>) {
-    this.informer = cluster.informers.get(type);
+  constructor(cluster: Cluster, type: ResourceType<T>, options: { tolerateMissing?: boolean } = {}) {
+    this.informer = cluster.informers.get(type, options);
     this.#resource = cluster.client.resource(type);
     this.informer.addHandler({
       added: (object) => this.#saw(object),

@@ -2,6 +2,7 @@
 // The whole autoscaler with Cluster API: pods become Machines and Nodes, and go again, on one cluster and on two.
 import { afterEach, describe, expect, test } from 'vitest';
 import { allCrds, type CustomResourceDefinition } from '../../api/crd.ts';
+import { nodeOverlayKind } from '../../api/node-overlay.ts';
 import { nodePoolKind } from '../../api/node-pool.ts';
 import { compareStrings } from '../../base/order.ts';
 import type { Behavior, Machine as ModelMachine } from '../../embedded/clouds/cluster-api/objects.ts';
@@ -118,6 +119,36 @@ test('two NodePools on one MachineDeployment share it, and each counts its own',
   expect(await poolsOfNodes()).toEqual(['default', 'default']);
   expect([await whole.machines(), await whole.replicas('md')]).toEqual([2, 2]);
   expect(await whole.world.readyPods('app=default')).toHaveLength(2);
+});
+
+test('§14 GAP: a NodeOverlay says what machines cost, and so which MachineDeployment is scaled and which is left', async () => {
+  whole = await Whole.start({ featureGates: { NodeOverlay: true } });
+  const price = { 'karpenter.cluster.x-k8s.io/price': '1' };
+  await whole.member('one', price);
+  await whole.member('two', { ...price, 'karpenter.cluster.x-k8s.io/price': '2' });
+  const overlays = whole.karpenter.client().resource(nodeOverlayKind);
+  const overlay = (name: string, type: string, spec: object) =>
+    overlays.create({
+      apiVersion: 'karpenter.sh/v1alpha1',
+      kind: 'NodeOverlay',
+      metadata: { name },
+      spec: {
+        requirements: [{ key: 'node.kubernetes.io/instance-type', operator: 'In', values: [type] }],
+        ...spec,
+      },
+    } as never);
+  await overlay('reduced', 'two', { priceAdjustment: '-75%' });
+  await whole.world.pass(5000);
+  await whole.deploy(2);
+  await whole.world.pass(90_000);
+  expect([await whole.replicas('one'), await whole.replicas('two')]).toEqual([0, 2]);
+  // Machines move to what has become cheaper.
+  await overlay('given-away', 'one', { price: '0.01' });
+  await whole.world.pass(5000);
+  await whole.world.client.resource(kinds.Deployment).updateScale('web', 3, { namespace });
+  await whole.world.pass(300_000);
+  expect([await whole.replicas('one'), await whole.replicas('two')]).toEqual([3, 0]);
+  expect(await whole.world.readyPods('app=web')).toHaveLength(3);
 });
 
 test('a management cluster that is away stops nothing that needs only the workload cluster', async () => {

@@ -23,7 +23,7 @@ import { InlineExecutor } from '../../../runtime/executor.ts';
 import { silentLogger } from '../../../runtime/logging.ts';
 import { Manager } from '../../../runtime/manager.ts';
 import { Metrics } from '../../../runtime/metrics.ts';
-import { coreSettings, defaultSettings } from '../../../runtime/settings.ts';
+import { coreSettings, defaultSettings, type Settings } from '../../../runtime/settings.ts';
 import { slimTransforms } from '../../../state/slim.ts';
 import { Hub } from '../hub.ts';
 import { capiKinds } from '../kinds.ts';
@@ -41,6 +41,7 @@ export interface WholeOptions {
   readonly behavior?: (machine: ModelMachine) => Behavior;
   /** The definitions of Karpenter's kinds; ours unless told. */
   readonly crds?: CustomResourceDefinition[];
+  readonly featureGates?: Partial<Settings['featureGates']>;
 }
 
 /** A workload cluster, a management cluster (the same one unless apart) and everything that runs in them. */
@@ -61,13 +62,13 @@ export class Whole {
   readonly #running: Promise<void>;
 
   private constructor(world: World, hub: EmbeddedCluster, options: WholeOptions) {
-    const { topology, behavior = () => ({}) } = options;
+    const { topology, behavior = () => ({}), featureGates = {} } = options;
     this.world = world;
     this.hub = hub;
     this.karpenter = topology === 'pools-with-machines' ? hub : world.cluster;
     this.door = new Door(hub.transport());
     this.#behavior = behavior;
-    this.#running = this.#manager().run(this.#stop.signal);
+    this.#running = this.#manager(featureGates).run(this.#stop.signal);
   }
 
   static async start(options: WholeOptions = {}): Promise<Whole> {
@@ -108,7 +109,7 @@ export class Whole {
     while (stopping && !stopped) await this.world.pass(100);
   }
 
-  #manager(): Manager {
+  #manager(featureGates: Partial<Settings['featureGates']>): Manager {
     const { clock, log, cluster } = this.world;
     const random = new SeededRandom(3);
     const metrics = new Metrics();
@@ -122,7 +123,8 @@ export class Whole {
     const hub = new Hub({ cluster: away, karpenter: own.client, clock, log });
     const provider = new ClusterApiProvider({ hub, karpenter: own, workload, clock, log });
     const manager = new Manager({ clock, log, metrics, clusters });
-    const settings = defaultSettings(coreSettings);
+    const usual = defaultSettings(coreSettings);
+    const settings = { ...usual, featureGates: { ...usual.featureGates, ...featureGates } };
     const registry = new CloudRegistry([provider]);
     registerControllers(manager, {
       clusters,

@@ -83,6 +83,16 @@ describe('launching', () => {
     expect(instance.nodeClaim).toEqual({ name: 'a', uid: claim.metadata.uid });
   });
 
+  test("§2 TRAP: Cluster API's own annotation of Nodes is not written to NodeClaims, which Nodes copy", async () => {
+    await world();
+    await w.member('md');
+    await w.pass();
+    const instance = await w.finish(w.provider.create(await w.claim('a'), w.signal));
+    const [machine] = await w.machines();
+    expect(instance.annotations).toEqual({ [annotations.machine]: `default/${machine!.metadata.name}` });
+    expect(annotations.machine).not.toBe('cluster.x-k8s.io/machine');
+  });
+
   test('§6.1 GAP: takes the cheapest that fits, then the smaller one', async () => {
     await world();
     const priced = (price: string) => ({ 'karpenter.cluster.x-k8s.io/price': price });

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { compileCacheFolder } from '../bin/compile-cache.js';
+import { compileCacheFolder, compileWhole } from '../bin/compile-cache.js';
 import { tool } from '../hack/tools/tools.ts';
 import type { Problem, SolveResult } from '../src/scheduling/problem.ts';
 
@@ -86,7 +86,9 @@ const ours = fileURLToPath(new URL('./solve-once.ts', import.meta.url));
 /** Ours in a fresh process: the first solve is cold, `repeat - 1` more are warm. */
 export async function runOurs(args: readonly string[], repeat = 1, judge = false): Promise<OursResult> {
   const flags = ['--repeat', String(repeat), ...(judge ? ['--judge'] : [])];
-  return JSON.parse(await run(process.execPath, ['--max-old-space-size=8192', ours, ...flags, ...args])) as OursResult;
+  return JSON.parse(
+    await run(process.execPath, ['--max-old-space-size=8192', compileWhole, ours, ...flags, ...args]),
+  ) as OursResult;
 }
 
 /** Calls `use` with a file that holds the problem; the file is gone afterwards. */

@@ -4,6 +4,13 @@
 import module from 'node:module';
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
+import v8 from 'node:v8';
+
+/**
+ * V8 leaves a function uncompiled until it is first called, and Node keeps what is compiled when a file is loaded: without this
+ * nearly every function would be compiled again in every process, in the middle of its first work.
+ */
+export const compileWhole = '--no-lazy';
 
 /** Where compiled code is kept; undefined where the user has no place for it. */
 export function compileCacheFolder(env = process.env) {
@@ -20,5 +27,8 @@ export function compileCacheFolder(env = process.env) {
 export function keepCompiledCode(env = process.env) {
   const folder = compileCacheFolder(env);
   // NODE_COMPILE_CACHE and NODE_DISABLE_COMPILE_CACHE stay the user's own say.
-  if (folder !== undefined && !env.NODE_COMPILE_CACHE) module.enableCompileCache?.(folder);
+  if (folder === undefined || env.NODE_COMPILE_CACHE) return;
+  const kept = module.enableCompileCache?.(folder);
+  // Where nothing can be kept, compiling what is never called would be in vain.
+  if (kept?.status === module.constants.compileCacheStatus.ENABLED) v8.setFlagsFromString(compileWhole);
 }

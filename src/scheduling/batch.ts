@@ -4,9 +4,9 @@
 import { compareStrings } from '../base/order.ts';
 import { type LabelSelector } from '../kube/labels.ts';
 import { type Constraints, constraintsOf, selectorProblem, selectorsOf } from './constraints.ts';
+import { Distinct } from './distinct.ts';
 import { isPending, isTerminal, MoveRules } from './input.ts';
-import { Distinct, Interner, isSameValue } from './interner.ts';
-import type { Container, Pod, PodSpec, ResourceRequirements } from './objects.ts';
+import type { Pod, PodSpec } from './objects.ts';
 import { amountsProblem, podRequests, quantityProblem } from './pod-resources.ts';
 import type { Problem, SolveSettings } from './problem.ts';
 import { type Attachment, type VolumeAlternatives, VolumeIndex } from './volumes.ts';
@@ -65,9 +65,6 @@ export interface Batch {
 /** How many questions "does this selector mean pods with these labels?" a pass asks at most: about a second's work. */
 const maxQuestions = 1_000_000;
 const noAlternatives: VolumeAlternatives = [];
-const none: readonly Container[] = [];
-/** How many misses in a row end the comparing of neighbours at most. */
-const maxTrust = 32;
 
 /** `namespace/name` of a pod. */
 export function podKey(pod: Pod): string {
@@ -128,7 +125,6 @@ class Reader {
   readonly #settings: SolveSettings;
   readonly #volumes: VolumeIndex;
   readonly #moves: MoveRules;
-  readonly #walker = new Interner();
   readonly #distinctShapes = new Distinct<PodShape | string>();
   readonly #distinctConstraints = new Distinct<ConstraintClass>();
   readonly #shapes = this.#distinctShapes.all;
@@ -137,12 +133,6 @@ class Reader {
   /** What was found in the pod that was read last. */
   #shape = 0;
   #constraint = 0;
-  /** The pod before, and its constraints: the pods of a workload follow each other. */
-  #lastSpec: PodSpec | undefined;
-  #lastVolumes = noAlternatives;
-  #lastConstraints = 0;
-  /** How often comparing with the pod before has helped of late. */
-  #trust = 8;
   readonly #rejected: { key: string; reason: string; detail: string }[] = [];
 
   constructor(problem: Problem, leaving: ReadonlyMap<string, 'deleted' | 'candidate'>) {
@@ -288,74 +278,48 @@ class Reader {
     };
   }
 
+  // Texts, not paths through a trie: V8 writes them natively, also in a cold pass, where our own code is interpreted.
   #shapeOf(pod: Pod, withStatus: boolean): number {
     const { spec } = pod;
-    const walker = this.#walker;
-    let at = 0;
-    const { containers = none, initContainers = none } = spec;
-    for (let i = 0; i < containers.length; i++) at = this.#walkContainer(walker.step(at, 'container'), containers[i]!);
-    for (let i = 0; i < initContainers.length; i++) {
-      const container = initContainers[i]!;
-      at = walker.step(walker.step(at, 'init'), container.restartPolicy);
-      at = this.#walkContainer(at, container);
+    const { containers, initContainers } = spec;
+    let text = '';
+    if (containers) for (let i = 0; i < containers.length; i++) text += `${JSON.stringify(containers[i]!.resources)}\n`;
+    if (initContainers) {
+      for (let i = 0; i < initContainers.length; i++) {
+        const { restartPolicy, resources } = initContainers[i]!;
+        text += `init ${JSON.stringify([restartPolicy, resources])}\n`;
+      }
     }
-    if (spec.overhead) at = walker.walk(walker.step(at, 'overhead'), spec.overhead);
-    if (spec.resources) at = this.#walkResources(walker.step(at, 'pod'), spec.resources);
+    if (spec.overhead) text += `overhead ${JSON.stringify(spec.overhead)}\n`;
+    if (spec.resources) text += `pod ${JSON.stringify(spec.resources)}\n`;
     const status = withStatus ? allocated(pod) : undefined;
-    if (status) at = walker.walk(walker.step(at, 'status'), [status.containerStatuses, status.initContainerStatuses]);
-    const place = this.#distinctShapes.place(at);
+    if (status) text += JSON.stringify([status.containerStatuses, status.initContainerStatuses]);
+    const place = this.#distinctShapes.place(text);
     if (place >= 0) return place;
     const shape = readShape(spec, status);
-    const form = walker.walkSorted(0, typeof shape === 'string' ? shape : Object.fromEntries(shape.amounts));
-    return this.#distinctShapes.add(at, shape, form);
-  }
-
-  #walkContainer(state: number, container: Container): number {
-    return container.resources ? this.#walkResources(state, container.resources) : state;
-  }
-
-  #walkResources(state: number, { requests, limits }: ResourceRequirements): number {
-    const walker = this.#walker;
-    let at = state;
-    for (const name in requests) at = walker.step(walker.step(at, name), requests[name]);
-    if (limits) at = walker.walk(walker.step(at, 'limits'), limits);
-    return at;
+    return this.#distinctShapes.add(text, shape, typeof shape === 'string' ? shape : Object.fromEntries(shape.amounts));
   }
 
   #constraintsOf(spec: PodSpec, volumes: VolumeAlternatives): number {
-    const last = this.#lastSpec;
-    // Comparing pays where pods of a workload follow each other, and only there.
-    if (last && this.#trust > 0 && this.#lastVolumes === volumes) {
-      if (isConstrainedAlike(last, spec)) {
-        if (this.#trust < maxTrust) this.#trust++;
-        return this.#lastConstraints;
-      }
-      this.#trust--;
-    }
-    this.#lastConstraints = this.#classify(spec, volumes);
-    this.#lastSpec = spec;
-    this.#lastVolumes = volumes;
-    return this.#lastConstraints;
-  }
-
-  #classify(spec: PodSpec, volumes: VolumeAlternatives): number {
-    const walker = this.#walker;
-    let at = 0;
-    if (spec.nodeSelector) at = walker.walk(walker.step(at, 'nodeSelector'), spec.nodeSelector);
-    if (spec.affinity) at = walker.walk(walker.step(at, 'affinity'), spec.affinity);
-    if (spec.topologySpreadConstraints) at = walker.walk(walker.step(at, 'spread'), spec.topologySpreadConstraints);
-    if (spec.tolerations) at = walker.walk(walker.step(at, 'tolerations'), spec.tolerations);
-    for (const container of spec.containers ?? []) {
-      if (!container.ports) continue;
-      for (const { hostPort, hostIP, protocol } of container.ports) {
-        if (hostPort) at = walker.step(walker.step(walker.step(at, hostPort), hostIP), protocol);
+    let text = '';
+    if (spec.nodeSelector) text += `selector ${JSON.stringify(spec.nodeSelector)}\n`;
+    if (spec.affinity) text += `affinity ${JSON.stringify(spec.affinity)}\n`;
+    if (spec.topologySpreadConstraints) text += `spread ${JSON.stringify(spec.topologySpreadConstraints)}\n`;
+    if (spec.tolerations) text += `tolerations ${JSON.stringify(spec.tolerations)}\n`;
+    const { containers } = spec;
+    if (containers) {
+      for (let i = 0; i < containers.length; i++) {
+        const { ports } = containers[i]!;
+        if (!ports) continue;
+        for (const { hostPort, hostIP, protocol } of ports)
+          if (hostPort) text += `port ${JSON.stringify([hostPort, hostIP, protocol])}\n`;
       }
     }
-    if (volumes.length > 0) at = walker.walk(walker.step(at, 'volumes'), volumes);
-    const place = this.#distinctConstraints.place(at);
+    if (volumes.length > 0) text += `volumes ${JSON.stringify(volumes)}`;
+    const place = this.#distinctConstraints.place(text);
     if (place >= 0) return place;
     const constraints = this.#readConstraints(spec, volumes);
-    return this.#distinctConstraints.add(at, constraints, walker.walkSorted(0, constraints));
+    return this.#distinctConstraints.add(text, constraints, constraints);
   }
 
   #readConstraints(spec: PodSpec, volumes: VolumeAlternatives): ConstraintClass {
@@ -380,17 +344,16 @@ class Reader {
       }
     }
     const distinct = new Distinct<LabelClass>();
-    const walker = new Interner();
     const classify = (pod: Pod): number => {
       const { namespace = 'default', labels } = pod.metadata;
-      let at = walker.step(0, namespace);
-      for (const key in labels) if (relevant.has(key)) at = walker.step(walker.step(at, key), labels[key]);
-      const place = distinct.place(at);
+      let text = namespace;
+      for (const key in labels) if (relevant.has(key)) text += `\n${key}\n${labels[key]}`;
+      const place = distinct.place(text);
       if (place >= 0) return place;
       const seen: Record<string, string> = {};
       for (const key in labels) if (relevant.has(key)) seen[key] = labels[key]!;
       const labelClass = { namespace, labels: seen };
-      return distinct.add(at, labelClass, walker.walkSorted(0, labelClass));
+      return distinct.add(text, labelClass, labelClass);
     };
     const of = new Int32Array(pods.length);
     for (let i = 0; i < of.length; i++) of[i] = classify(pods[i]!);
@@ -409,24 +372,6 @@ function isFirst(seen: Map<string, Set<string>>, { metadata }: Pod): boolean {
   }
   const before = names.size;
   return names.add(name).size > before;
-}
-
-/** Whether two pods are written with the same constraints. */
-function isConstrainedAlike(a: PodSpec, b: PodSpec): boolean {
-  return (
-    isSameValue(a.nodeSelector, b.nodeSelector) &&
-    isSameValue(a.topologySpreadConstraints, b.topologySpreadConstraints) &&
-    isSameValue(a.tolerations, b.tolerations) &&
-    isSameValue(a.affinity, b.affinity) &&
-    !hasPorts(a) &&
-    !hasPorts(b)
-  );
-}
-
-function hasPorts({ containers }: PodSpec): boolean {
-  if (!containers) return false;
-  for (let i = 0; i < containers.length; i++) if (containers[i]!.ports !== undefined) return true;
-  return false;
 }
 
 function allocated(pod: Pod): Pod['status'] {
@@ -478,19 +423,22 @@ function queueOrder(
   };
   const sizeRank = ranks(shapes.length, compareSizes);
   const times = new Map<string, number>();
-  const timeOf = Int32Array.from(pods, ({ metadata }) => {
-    const at = metadata.creationTimestamp ?? '';
+  const timeOf = new Int32Array(pods.length);
+  const uids: string[] = [];
+  for (let i = 0; i < timeOf.length; i++) {
+    const { creationTimestamp, uid } = pods[i]!.metadata;
+    const at = creationTimestamp ?? '';
     let id = times.get(at);
     if (id === undefined) {
       id = times.size;
       times.set(at, id);
     }
-    return id;
-  });
+    timeOf[i] = id;
+    uids.push(uid ?? keys[i]!);
+  }
   // All times are RFC 3339 in UTC with seconds: their text sorts as they do.
   const stamps = [...times.keys()];
   const timeRank = ranks(stamps.length, (a, b) => compareStrings(stamps[a]!, stamps[b]!));
-  const uids = pods.map((pod, i) => pod.metadata.uid ?? keys[i]!);
   const byUid = sortedByText(uids);
   const byTime = stableByRank(byUid, (i) => timeRank[timeOf[i]!]!, stamps.length);
   return stableByRank(byTime, (i) => sizeRank[shapeOf[i]!]!, shapes.length);
@@ -509,10 +457,10 @@ function ranks(count: number, compare: (a: number, b: number) => number): Int32A
 function stableByRank(items: Int32Array, rankOf: (item: number) => number, count: number): Int32Array {
   if (count < 2) return items;
   const starts = new Int32Array(count + 1);
-  for (const item of items) starts[rankOf(item) + 1]!++;
+  for (let i = 0; i < items.length; i++) starts[rankOf(items[i]!) + 1]!++;
   for (let i = 0; i < count; i++) starts[i + 1]! += starts[i]!;
   const sorted = new Int32Array(items.length);
-  for (const item of items) sorted[starts[rankOf(item)]!++] = item;
+  for (let i = 0; i < items.length; i++) sorted[starts[rankOf(items[i]!)]!++] = items[i]!;
   return sorted;
 }
 
@@ -522,13 +470,20 @@ function stableByRank(items: Int32Array, rankOf: (item: number) => number, count
  */
 function sortedByText(texts: readonly string[]): Int32Array {
   const skip = commonPrefix(texts);
-  const packed = Float64Array.from(texts, (text, i) => {
+  const packed = new Float64Array(texts.length);
+  for (let i = 0; i < packed.length; i++) {
+    const text = texts[i]!;
     let head = 0;
-    for (let at = skip; at < skip + 4; at++)
-      head = head * 256 + (at < text.length ? Math.min(text.charCodeAt(at) + 1, 255) : 0);
-    return head * 2_097_152 + i;
-  }).sort();
-  const sorted = Int32Array.from(packed, (value) => value % 2_097_152);
+    for (let at = skip; at < skip + 4; at++) {
+      // Behind the end there is NaN, which is less than no code.
+      const code = text.charCodeAt(at);
+      head = head * 256 + (code < 254 ? code + 1 : code >= 254 ? 255 : 0);
+    }
+    packed[i] = head * 2_097_152 + i;
+  }
+  packed.sort();
+  const sorted = new Int32Array(packed.length);
+  for (let i = 0; i < sorted.length; i++) sorted[i] = packed[i]! % 2_097_152;
   for (let start = 0; start < sorted.length; ) {
     const head = Math.floor(packed[start]! / 2_097_152);
     let end = start + 1;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The instance types of one NodePool as columns. A row is a variant: an instance type as one of its groups of offerings
 // provides it, with what daemonsets leave free. A view is what a set of requirements leaves of them.
-import { compareStrings } from '../base/order.ts';
 import type { Axis } from './axis.ts';
+import { FittingRows } from './fitting.ts';
 import type { HostPort } from './host-ports.ts';
 import { portsConflict } from './host-ports.ts';
 import { absent, PairTable } from './pair-table.ts';
@@ -66,6 +66,8 @@ export interface View {
   readonly offeringAllowed: Uint8Array;
   /** `rows` with the cheapest launch first, and the price of each. Made when first asked for. */
   byPrice: PricedRows | undefined;
+  /** Which of them have room for what. Made when first asked for. */
+  fitting: FittingRows | undefined;
 }
 
 export interface PricedRows {
@@ -96,6 +98,8 @@ export class Catalog {
   readonly #setOf: Int32Array;
   readonly #priceOf: Float64Array;
   readonly #sizes = new Map<string, Float64Array>();
+  /** By resource: the rows, largest type first. */
+  readonly #bySize = new Map<string, Int32Array>();
   readonly #matching = new Map<string, Uint8Array>();
   readonly #views = new Map<string, View>();
   readonly #viewOf = new PairTable();
@@ -209,6 +213,19 @@ export class Catalog {
       this.#sizes.set(resource, sizes);
     }
     return sizes;
+  }
+
+  /** The row of a view whose type has most of a resource, among those with room for `total`; -1 when none has. */
+  largestFitting({ has }: View, resource: string, total: Float64Array): number {
+    let order = this.#bySize.get(resource);
+    if (!order) {
+      const sizes = this.sizesOf(resource);
+      const { typeOf } = this;
+      order = Int32Array.from(typeOf.keys()).sort((a, b) => sizes[typeOf[b]!]! - sizes[typeOf[a]!]! || b - a);
+      this.#bySize.set(resource, order);
+    }
+    for (let i = 0; i < order.length; i++) if (has[order[i]!] === 1 && this.fitsRow(order[i]!, total)) return order[i]!;
+    return -1;
   }
 
   /** The most of a resource that any type has, in nano units. */
@@ -359,7 +376,8 @@ export class Catalog {
       frontId = this.#fronts.size;
       this.#fronts.set(frontText, frontId);
     }
-    return { rows: all, has, front, frontId, most: this.#mostOf(front), offeringAllowed, byPrice: undefined };
+    const largest = this.#mostOf(front);
+    return { rows: all, has, front, frontId, most: largest, offeringAllowed, byPrice: undefined, fitting: undefined };
   }
 
   /** Whether a requirement tells types apart, or asks for a label that no node has. */
@@ -471,6 +489,12 @@ export class Catalog {
     return view.byPrice;
   }
 
+  /** Which rows of `byPrice` have room for what. */
+  fittingRows(view: View): FittingRows {
+    view.fitting ??= new FittingRows(this, this.byPrice(view));
+    return view.fitting;
+  }
+
   /** The price of the cheapest launch with room for `total` that no reservation pays; Infinity when there is none. */
   priceOf(view: View, total: Float64Array): number {
     const { rows, prices } = this.byPrice(view);
@@ -541,10 +565,13 @@ export class Catalog {
   #usualOrder(): Int32Array {
     if (this.#usual) return this.#usual;
     const { types, typeOf } = this;
-    const names = Array.from(types.keys()).sort((a, b) => compareStrings(types[a]!.name, types[b]!.name) || a - b);
-    const rankOfType = new Int32Array(types.length);
-    for (let i = 0; i < names.length; i++) rankOfType[names[i]!] = i;
-    this.#nameRank = typeOf.map((type) => rankOfType[type]!);
+    // Without a function of ours V8 compares strings natively, by code units as we do.
+    const names = types.map(({ name }) => name).sort();
+    const rankOf = new Map<string, number>();
+    for (let i = 0; i < names.length; i++) rankOf.set(names[i]!, i);
+    const rank = new Int32Array(typeOf.length);
+    for (let row = 0; row < rank.length; row++) rank[row] = rankOf.get(types[typeOf[row]!]!.name)!;
+    this.#nameRank = rank;
     const least = new Float64Array(typeOf.length).fill(Number.POSITIVE_INFINITY);
     for (let row = 0; row < least.length; row++)
       for (let i = this.#firstOffering[row]!; i < this.#firstOffering[row + 1]!; i++)

@@ -99,6 +99,8 @@ export function daemonWishes(daemon: Daemon, place: Place): Requirements[] {
   return wishes(daemon, place.labels).filter((asked) => compatible(place.requirements, asked, place.mayBeUndefined));
 }
 
+const noLoad: Load = { overhead: new Map(), ports: [] };
+
 /** What daemons take on the types of one pool. Types with the same daemons share one sum. */
 export class DaemonLoad {
   readonly #daemons: readonly { readonly daemon: Daemon; readonly alternatives: readonly Requirements[] }[];
@@ -111,6 +113,7 @@ export class DaemonLoad {
   }
 
   on(instanceType: Requirements): Load {
+    if (this.#daemons.length === 0) return noLoad;
     const running = this.#daemons.filter(({ alternatives }) =>
       alternatives.some((asked) => conflict(instanceType, asked) === undefined),
     );

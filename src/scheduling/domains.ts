@@ -174,9 +174,10 @@ export class Domains {
     if (!domains) {
       const provided = this.#world.provided[key.index]![group.template.index]!;
       const found: number[] = [];
-      for (const [domain, set] of this.#sets[key.index]!.entries()) {
+      const sets = this.#sets[key.index]!;
+      for (let domain = 0; domain < sets.length; domain++) {
         if (provided[domain] === 0) continue;
-        const narrowed = this.with(group.set, set);
+        const narrowed = this.with(group.set, sets[domain]!);
         if (
           narrowed !== incompatible &&
           group.template.catalog.view(narrowed, group.template.catalog.plainMask(group.mask)).front.length > 0
@@ -191,8 +192,8 @@ export class Domains {
 
   /** A base with one domain settled, remembered. */
   settledSet(base: Base, key: TopologyKey, domain: number, template: Template): SetId {
-    let set = base.settled[domain]!;
-    if (set === -2) {
+    let set = base.settled[domain];
+    if (set === undefined) {
       const provided = this.#world.provided[key.index]![template.index]!;
       set = provided[domain] === 0 ? incompatible : this.with(base.set, this.setOf(key, domain));
       base.settled[domain] = set;

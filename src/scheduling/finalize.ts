@@ -3,7 +3,8 @@
 import { capacityTypes, labels } from '../api/labels.ts';
 import { compareStrings } from '../base/order.ts';
 import { Quantity } from '../kube/quantity.ts';
-import type { PricedRows } from './catalog.ts';
+import type { PricedRows, View } from './catalog.ts';
+import { type Fitting, FittingRows } from './fitting.ts';
 import type { NewNode } from './in-flight.ts';
 import { truncate } from './min-values.ts';
 import type { RequirementSpec } from './objects.ts';
@@ -18,28 +19,24 @@ const defaultMaxTypes = 600;
 
 interface Facts {
   readonly claim: Pick<NewNodeClaim, 'requirements' | 'instanceTypes' | 'price' | 'requests'>;
-  /** The row of the cheapest launch; -1 when there is none. */
-  readonly row: number;
 }
 
-/** The types of a claim, cheapest first: all that fit, and the names of those that it lists. */
+/** The types that fit a node as its claim lists them, and the least that daemons take on any of them. */
 interface TypeList {
-  readonly set: Requirements;
-  readonly all: Int32Array;
   readonly names: readonly string[];
+  readonly overhead: ReadonlyMap<string, bigint> | undefined;
 }
 
 /** Turns packed nodes into NodeClaims; nodes that are alike share what was worked out. */
 export class Finalizer {
   readonly #world: World;
-  readonly #facts = new Map<string, Facts>();
+  /** By the index of the node. */
+  readonly #facts: (Facts | undefined)[] = [];
   readonly #requirements = new Map<number, readonly RequirementSpec[]>();
-  /** By a number made of the types: the lists that were made. */
-  readonly #lists = new Map<number, TypeList[]>();
+  /** By what fits and the requirement set. */
+  readonly #lists = new Map<Fitting, Map<number, TypeList>>();
   /** By resource and units: the text. */
   readonly #texts: Map<number, string>[] = [];
-  /** The types that fit the node at hand. */
-  #found: Int32Array = new Int32Array(0);
 
   constructor(world: World) {
     this.#world = world;
@@ -47,79 +44,67 @@ export class Finalizer {
 
   claimOf(node: NewNode): NewNodeClaim {
     const { keys } = this.#world.batch;
+    const { requirements, instanceTypes, price, requests } = this.factsOf(node).claim;
+    const pods: string[] = [];
+    for (let i = 0; i < node.pods.length; i++) pods.push(keys[node.pods[i]!]!);
     return {
       nodePool: node.template.nodePool,
-      ...this.factsOf(node).claim,
-      pods: node.pods.map((pod) => keys[pod]!),
+      requirements,
+      instanceTypes,
+      price,
+      requests,
+      pods,
       ...(node.minValuesRelaxed ? { minValuesRelaxed: true } : {}),
       ...(node.reservations.length > 0 ? { reservations: node.reservations } : {}),
     };
   }
 
   factsOf(node: NewNode): Facts {
-    const memo = `${node.group.id}:${node.total.join()}:${node.reservations.join()}`;
-    let facts = this.#facts.get(memo);
-    if (!facts) {
-      facts = this.#work(node);
-      this.#facts.set(memo, facts);
-    }
-    return facts;
+    return (this.#facts[node.index] ??= this.#work(node));
   }
 
   #work(node: NewNode): Facts {
     const { catalog } = node.template;
-    const { group, total } = node;
-    const { rows, prices } = this.#priced(node);
-    const { typeOf } = catalog;
-    const found = this.#found.length < rows.length ? new Int32Array(rows.length) : this.#found;
-    this.#found = found;
-    let count = 0;
-    let first = -1;
-    let last = -1;
-    const { free, width } = catalog;
-    next: for (let i = 0; i < rows.length; i++) {
-      const row = rows[i]!;
-      // Thousands of nodes times hundreds of rows: no call for each.
-      for (let r = 0, at = row * width; r < width; r++, at++) if (free[at]! < total[r]!) continue next;
-      if (first < 0) first = i;
-      const type = typeOf[row]!;
-      // Variants of a type mostly follow each other; others are sorted out below.
-      if (type !== last) found[count++] = type;
-      last = type;
-    }
-    if (catalog.hasVariants) count = dropRepeated(found, count, catalog.types.length);
-    const set = this.#world.space.get(group.set);
-    const types = this.#typesFor(node, set, count);
+    const { set } = node.group;
+    // What a thrifty pass would not have bought for this node may still be the cheapest that fits what it got.
+    const view = catalog.view(set, catalog.plainMask(node.group.mask));
+    const held = node.reservations.length > 0;
+    const priced = held ? this.#held(node, view) : catalog.byPrice(view);
+    const fitting = (held ? new FittingRows(catalog, priced) : catalog.fittingRows(view)).of(node.total);
+    const types = this.#typesFor(node, fitting);
     const claim = {
-      requirements: catalog.hasReserved ? this.#reservedRequirements(node, set) : this.#specs(group.set),
+      requirements: catalog.hasReserved
+        ? this.#reservedRequirements(node, this.#world.space.get(set))
+        : this.#specs(set),
       instanceTypes: types.names,
-      price: first < 0 ? Number.POSITIVE_INFINITY : prices[first]!,
-      requests: this.#requests(node, types.all),
+      price: fitting.first < 0 ? Number.POSITIVE_INFINITY : priced.prices[fitting.first]!,
+      requests: this.#requests(node, types.overhead),
     };
-    return { claim, row: first < 0 ? -1 : rows[first]! };
+    return { claim };
   }
 
-  /** The types in `#found` as a claim lists them. Claims with the same types share the list. */
-  #typesFor(node: NewNode, set: Requirements, count: number): TypeList {
-    const { catalog } = node.template;
-    const special = node.reservations.length > 0 && node.template.minValueKeys.length > 0;
-    const found = this.#found;
-    let hash = node.template.index;
-    for (let i = 0; i < count; i++) hash = (Math.imul(hash, 31) + found[i]!) | 0;
-    let same = this.#lists.get(hash);
-    if (!same) {
-      same = [];
-      this.#lists.set(hash, same);
+  /** The types that fit as a claim lists them. Claims with the same types share the list. */
+  #typesFor(node: NewNode, fitting: Fitting): TypeList {
+    const { set } = node.group;
+    let lists = this.#lists.get(fitting);
+    if (!lists) {
+      lists = new Map();
+      this.#lists.set(fitting, lists);
     }
-    for (const list of same) if (list.set === set && !special && isSame(list.all, found, count)) return list;
-    let all: Int32Array = found.slice(0, count);
-    if (special) all = this.#addOthers(node, all);
-    const most = this.#world.problem.settings?.maxInstanceTypes ?? defaultMaxTypes;
-    const kept = all.length > most ? truncate(catalog, Array.from(all), most, set) : all;
-    const names: string[] = [];
-    for (let i = 0; i < kept.length; i++) names.push(catalog.types[kept[i]!]!.name);
-    const list = { set, all, names };
-    if (!special) same.push(list);
+    let list = lists.get(set);
+    if (!list) {
+      const { catalog } = node.template;
+      const special = node.reservations.length > 0 && node.template.minValueKeys.length > 0;
+      const all = special ? this.#addOthers(node, fitting.types) : fitting.types;
+      const most = this.#world.problem.settings?.maxInstanceTypes ?? defaultMaxTypes;
+      const kept = all.length > most ? truncate(catalog, Array.from(all), most, this.#world.space.get(set)) : all;
+      const names: string[] = [];
+      for (let i = 0; i < kept.length; i++) names.push(catalog.types[kept[i]!]!.name);
+      let overhead: ReadonlyMap<string, bigint> | undefined;
+      for (const own of catalog.overheadsOf(all)) overhead = overhead ? lesser(overhead, own) : own;
+      list = { names, overhead };
+      lists.set(set, list);
+    }
     return list;
   }
 
@@ -133,14 +118,11 @@ export class Finalizer {
     return Int32Array.from(types);
   }
 
-  #priced(node: NewNode): PricedRows {
-    const { catalog } = node.template;
-    // What a thrifty pass would not have bought for this node may still be the cheapest that fits what it got.
-    const view = catalog.view(node.group.set, catalog.plainMask(node.group.mask));
-    if (node.reservations.length === 0) return catalog.byPrice(view);
-    return catalog.priceRows(
+  /** The rows with an offering of the reservations that a node holds. */
+  #held({ template, reservations }: NewNode, view: View): PricedRows {
+    return template.catalog.priceRows(
       view,
-      ({ reservation }) => reservation !== undefined && node.reservations.includes(reservation),
+      ({ reservation }) => reservation !== undefined && reservations.includes(reservation),
     );
   }
 
@@ -166,9 +148,7 @@ export class Finalizer {
   }
 
   /** Pods plus the least that daemons take on any of the types: a lower bound for every launch. */
-  #requests(node: NewNode, types: Int32Array): Record<string, string> {
-    let least: ReadonlyMap<string, bigint> | undefined;
-    for (const overhead of node.template.catalog.overheadsOf(types)) least = least ? lesser(least, overhead) : overhead;
+  #requests(node: NewNode, least: ReadonlyMap<string, bigint> | undefined): Record<string, string> {
     if (least && least.size > 0) {
       const amounts = this.#world.axis.amounts(node.total);
       addTo(amounts, least);
@@ -199,25 +179,6 @@ function lesser(a: ReadonlyMap<string, bigint>, b: ReadonlyMap<string, bigint>):
     if (other !== undefined) least.set(name, other < nano ? other : nano);
   }
   return least;
-}
-
-/** Leaves each type once, at its first place; returns how many are left. */
-function dropRepeated(types: Int32Array, count: number, all: number): number {
-  const seen = new Uint8Array(all);
-  let kept = 0;
-  for (let i = 0; i < count; i++) {
-    const type = types[i]!;
-    if (seen[type] === 1) continue;
-    seen[type] = 1;
-    types[kept++] = type;
-  }
-  return kept;
-}
-
-function isSame(list: Int32Array, found: Int32Array, count: number): boolean {
-  if (list.length !== count) return false;
-  for (let i = 0; i < count; i++) if (list[i] !== found[i]) return false;
-  return true;
 }
 
 function specsOf(set: Requirements): RequirementSpec[] {

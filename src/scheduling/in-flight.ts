@@ -46,7 +46,7 @@ interface Bucket {
   nodes: (NewNode | undefined)[];
   live: number;
   /** By what is looked for: the position before which every node has said no for good. */
-  readonly cursors: Map<number, number>;
+  cursors: Map<number, number> | undefined;
 }
 
 /** What is looked for in a group. One object serves all searches of a pass. */
@@ -115,7 +115,7 @@ export class NodeGroup {
     while (at > 0 && buckets[at - 1]!.count >= count) at--;
     let bucket = buckets[at];
     if (!bucket || bucket.count !== count) {
-      bucket = { count, nodes: [], live: 0, cursors: new Map() };
+      bucket = { count, nodes: [], live: 0, cursors: undefined };
       buckets.splice(at, 0, bucket);
     }
     node.group = this;
@@ -136,7 +136,7 @@ export class NodeGroup {
     } else if (bucket.nodes.length > 64 && bucket.live * 2 < bucket.nodes.length) {
       bucket.nodes = bucket.nodes.filter((other) => other !== undefined);
       for (const [position, other] of bucket.nodes.entries()) other!.position = position;
-      bucket.cursors.clear();
+      bucket.cursors = undefined;
     }
   }
 
@@ -149,7 +149,7 @@ export class NodeGroup {
       const bucket = buckets[i]!;
       if (bucket.count > most) return undefined;
       const { nodes } = bucket;
-      let position = bucket.cursors.get(key) ?? 0;
+      let position = bucket.cursors?.get(key) ?? 0;
       // Behind the first node that may change its mind nothing is remembered.
       let remembered = -1;
       let found: NewNode | undefined;
@@ -163,7 +163,8 @@ export class NodeGroup {
         }
         if (answer === 'not now' && remembered < 0) remembered = position;
       }
-      bucket.cursors.set(key, remembered < 0 ? position : remembered);
+      if (remembered >= 0) position = remembered;
+      if (position > 0) (bucket.cursors ??= new Map()).set(key, position);
       if (found) return found;
     }
     return undefined;

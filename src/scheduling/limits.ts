@@ -59,22 +59,12 @@ export class Limits {
     if (!taken) {
       const { catalog } = template;
       const names = resourcesOf(template.limits);
-      const sizes = names.map((name) => catalog.sizesOf(name));
-      const best = new Int32Array(names.length).fill(-1);
-      const { rows } = view;
-      // Types are mostly listed from small to large.
-      for (let at = rows.length - 1; at >= 0; at--) {
-        const type = catalog.typeOf[rows[at]!]!;
-        for (let i = 0; i < best.length; i++) {
-          const size = sizes[i]!;
-          // What is no larger than the largest so far need not fit.
-          if (best[i]! >= 0 && size[type]! <= size[best[i]!]!) continue;
-          if (catalog.fitsRow(rows[at]!, total)) best[i] = type;
-        }
+      const most = new Map<string, bigint>();
+      for (let i = 0; i < names.length; i++) {
+        const row = catalog.largestFitting(view, names[i]!, total);
+        most.set(names[i]!, row < 0 ? 0n : (catalog.types[catalog.typeOf[row]!]!.capacity.get(names[i]!) ?? 0n));
       }
-      taken = new Map(
-        names.map((name, i): [string, bigint] => [name, catalog.types[best[i]!]?.capacity.get(name) ?? 0n]),
-      );
+      taken = most;
       byShape.set(shape, taken);
     }
     return taken;

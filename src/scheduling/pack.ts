@@ -289,10 +289,15 @@ export class Packer {
   /** Domains open to a class, by topology key; undefined when some key has none. */
   #choices(podClass: PodClass): Choice[] | undefined {
     for (let tries = 0; ; tries++) {
-      const choices = podClass.keyRules.map((rules) =>
-        chooseDomains(rules, this.#domains.allowedDomains(podClass, rules.key)),
-      );
-      const stuck = choices.findIndex(({ domains }) => domains.length === 0);
+      const { keyRules } = podClass;
+      const choices: Choice[] = [];
+      let stuck = -1;
+      for (let i = 0; i < keyRules.length; i++) {
+        const rules = keyRules[i]!;
+        const choice = chooseDomains(rules, this.#domains.allowedDomains(podClass, rules.key));
+        choices.push(choice);
+        if (stuck < 0 && choice.domains.length === 0) stuck = i;
+      }
       if (stuck < 0) return choices;
       if (tries < maxSettles && this.#settleFor(podClass, stuck)) continue;
       return choices.every(({ domains, optional }) => optional || domains.length > 0) ? choices : undefined;

@@ -4,7 +4,7 @@
 // as the work that takes stays small. More pods win, then the lower price.
 import { SeededRandom } from '../base/random.ts';
 import { addDemand, bestSizePrice, noDemand } from './best-size.ts';
-import { allTypes, type Catalog, type View } from './catalog.ts';
+import { allTypes, type View } from './catalog.ts';
 import type { Ties } from './domains.ts';
 import { Finalizer } from './finalize.ts';
 import type { NewNode } from './in-flight.ts';
@@ -290,22 +290,27 @@ function remaining(options: SolveOptions, start: number, attempts: number): Solv
 
 /** Whether nodes that pods share cost hardly less than a node for each of their pods would. */
 function isExtravagant(world: World, packer: Packer, { packed, finalizer }: Plan): boolean {
-  const known = new Map<number, number>();
+  const { batch, classOf, requests } = world;
+  // By market and shape: many classes buy on one market.
+  const known = new Map<View, Float64Array>();
   let shared = 0;
   let separate = 0;
   for (const node of packed.nodes) {
-    if (node.pods.length < 2) continue;
+    const { pods } = node;
+    if (pods.length < 2) continue;
     shared += finalizer.factsOf(node).claim.price;
-    for (const pod of node.pods) {
-      const shape = world.batch.shapeOf[pod]!;
-      const key = world.classOf[pod]!.id * world.requests.length + shape;
-      let price = known.get(key);
-      if (price === undefined) {
-        const { market } = packer.reachOf(world.classOf[pod]!);
-        price = cheapest(market, node.template.catalog, world.requests[shape]!);
-        known.set(key, price);
+    for (let i = 0; i < pods.length; i++) {
+      const shape = batch.shapeOf[pods[i]!]!;
+      const { market, templates } = packer.reachOf(classOf[pods[i]!]!);
+      // It shares a node that was labelled by others; alone it would have none.
+      if (!market) return false;
+      let prices = known.get(market);
+      if (!prices) {
+        prices = new Float64Array(requests.length).fill(-1);
+        known.set(market, prices);
       }
-      separate += price;
+      if (prices[shape]! < 0) prices[shape] = templates[0]!.template.catalog.priceOf(market, requests[shape]!);
+      separate += prices[shape]!;
     }
   }
   return shared > extravagant * separate;
@@ -330,9 +335,4 @@ function priceInBestSize({ batch, requests }: World, { template: { catalog }, gr
   const demand = noDemand(total.length);
   for (const pod of pods) addDemand(demand, requests[batch.shapeOf[pod]!]!);
   return bestSizePrice(catalog, catalog.view(group.set, allTypes), demand);
-}
-
-function cheapest(market: View | undefined, catalog: Catalog, request: Float64Array): number {
-  if (!market || market.has.length !== catalog.typeOf.length) return Number.POSITIVE_INFINITY;
-  return catalog.priceOf(market, request);
 }

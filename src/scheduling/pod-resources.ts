@@ -75,7 +75,8 @@ export function podRequests(spec: PodSpec, status?: Pod['status']): Amounts {
 
 /** Why amounts cannot be meant, as a sentence; undefined when they can. */
 export function amountsProblem(amounts: ReadonlyMap<string, bigint>): string | undefined {
-  for (const [name, nano] of amounts) {
+  for (const name of amounts.keys()) {
+    const nano = amounts.get(name)!;
     if (nano < 0n) return `${name} is negative (${Quantity.fromNano(nano).toString()})`;
   }
   return undefined;

@@ -47,8 +47,8 @@ export interface Entry {
 export interface Base {
   readonly set: SetId;
   readonly view: View;
-  /** By domain of the only topology key that matters: the set with that domain. -2: not asked yet. */
-  readonly settled: Int32Array;
+  /** By domain of the only topology key that matters: the set with that domain. Filled in when asked for. */
+  readonly settled: (SetId | undefined)[];
 }
 
 /** Numbers of the combinations in which no label may be undefined, and of those of templates. */
@@ -146,19 +146,23 @@ export class Reaches {
     return bases.length === 0 ? [] : [{ template, bases, portMask: template.catalog.maskForPorts(side.ports) }];
   }
 
-  #bases(podClass: PodClass, { dialect, index, mayBeUndefined }: Template, set: SetId): SetId[] {
+  #bases(podClass: PodClass, { dialect, index, mayBeUndefined }: Template, given: SetId): SetId[] {
     const wish = podClass.side.wishes[dialect.index];
     if (!wish) return [];
     const { space } = this.#world;
-    const base = space.combine(set, wish.all, templatesFrom + index, mayBeUndefined);
+    const base = space.combine(given, wish.all, templatesFrom + index, mayBeUndefined);
     if (base === incompatible) return [];
-    return wish.volumes
-      .map((place) => space.combine(base, place, templatesFrom + index, mayBeUndefined))
-      .filter((with_) => with_ !== incompatible);
+    const { volumes } = wish;
+    const sets: SetId[] = [];
+    for (let i = 0; i < volumes.length; i++) {
+      const set = space.combine(base, volumes[i]!, templatesFrom + index, mayBeUndefined);
+      if (set !== incompatible) sets.push(set);
+    }
+    return sets;
   }
 
   #entry(podClass: PodClass, reach: Reach, group: NodeGroup): Entry | undefined {
-    const opening = reach.templates.find(({ template }) => template === group.template);
+    const opening = openingOf(reach, group.template);
     // What suits no fresh node of the template may still suit one that other pods have given labels.
     if (!opening && untolerated(group.template.taints, podClass.side.tolerations)) return undefined;
     const bases = this.#bases(podClass, group.template, group.set);
@@ -166,12 +170,18 @@ export class Reaches {
     const { catalog } = group.template;
     const portMask = opening?.portMask ?? catalog.maskForPorts(podClass.side.ports);
     const mask = portMask === allTypes ? group.mask : catalog.bothMasks(group.mask, portMask);
-    const domains = podClass.keyRules.length === 1 ? podClass.keyRules[0]!.key.domains.length : 0;
-    const usable = bases
-      .map((set) => ({ set, view: catalog.view(set, mask), settled: new Int32Array(domains).fill(-2) }))
-      .filter(({ view }) => view.front.length > 0);
+    const usable: Base[] = [];
+    for (let i = 0; i < bases.length; i++) {
+      const view = catalog.view(bases[i]!, mask);
+      if (view.front.length > 0) usable.push({ set: bases[i]!, view, settled: [] });
+    }
     return usable.length === 0 ? undefined : { group, mask, bases: usable, worthIt: undefined };
   }
+}
+
+function openingOf({ templates }: Reach, template: Template): Opening | undefined {
+  for (let i = 0; i < templates.length; i++) if (templates[i]!.template === template) return templates[i];
+  return undefined;
 }
 
 /** By class: the requests of its pods; how many there are stands in for the machines they need. */
@@ -196,7 +206,7 @@ function demandsOf({ batch, classOf, requests, axis }: World): (Demand | undefin
  */
 export function placeOfCloud({ template: { weight, cloud } }: Opening, templates: readonly Opening[]): number {
   const equals = templates.filter(({ template }) => template.weight === weight);
-  if (equals.every(({ template }) => template.isPriced)) return 0;
+  if (equals.every(({ template }) => template.isPriced())) return 0;
   return equals.findIndex(({ template }) => template.cloud === cloud);
 }
 

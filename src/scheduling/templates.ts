@@ -34,7 +34,7 @@ export interface Template {
   /** Pools with NodeClasses of one kind belong to one cloud. */
   readonly cloud: string;
   /** Whether all of its prices are known: only then they can be compared with those of another cloud. */
-  readonly isPriced: boolean;
+  readonly isPriced: () => boolean;
   readonly dialect: Dialect;
   readonly taints: readonly Taint[];
   /** Labels that a pod may ask for although nothing has decided them yet: the cloud's own, and the pool's. */
@@ -202,12 +202,16 @@ function readTemplate(pool: NodePool, index: number, inputs: TemplateInputs): Te
   }
   const given = new Set([...requirements.values()].filter((r) => r.mustExist).map(({ key }) => key));
   const catalog = new Catalog(space, axis, types, variants, given);
+  let priced: boolean | undefined;
   return {
     index,
     nodePool: name,
     weight: pool.spec.weight ?? 0,
     cloud: cloudOf(pool),
-    isPriced: sold.every((type) => type?.offerings?.every(isPriced) ?? true),
+    isPriced: () => {
+      priced ??= sold.every((type) => type?.offerings?.every(isPriced) ?? true);
+      return priced;
+    },
     dialect,
     taints,
     mayBeUndefined,

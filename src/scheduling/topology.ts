@@ -104,19 +104,22 @@ export function chooseDomains(rules: KeyRules, allowed: Uint8Array): Choice {
   let one = spreads.length > 0;
   for (const { group, self } of affinities) if (self && group.total === 0) one = true;
   const domains: number[] = [];
-  const ceilings = spreads.map((rule) => skewCeiling(rule, allowed));
+  const ceilings: number[] = [];
+  for (let i = 0; i < spreads.length; i++) ceilings.push(skewCeiling(spreads[i]!, allowed));
   for (let d = 0; d < allowed.length; d++) if (allowed[d] === 1 && isValid(rules, ceilings, d)) domains.push(d);
-  if (spreads.length > 0 && domains.length > 1) domains.sort((a, b) => compareCounts(spreads, a, b));
+  if (spreads.length > 0 && domains.length > 1) domains.sort((a, b) => compareCounts(spreads, a, b) || a - b);
   const optional = spreads.length === 0 && affinities.length === 0 && antis.length > 0;
   return { key, domains, ranks: ranksOf(spreads, domains), one, optional };
 }
 
 function ranksOf(spreads: readonly SpreadRule[], domains: readonly number[]): number[] {
+  const ranks: number[] = [];
   let rank = 0;
-  return domains.map((domain, i) => {
-    if (i > 0 && spreads.some(({ group: { counts } }) => counts[domain] !== counts[domains[i - 1]!])) rank = i;
-    return rank;
-  });
+  for (let i = 0; i < domains.length; i++) {
+    if (i > 0 && compareCounts(spreads, domains[i - 1]!, domains[i]!) !== 0) rank = i;
+    ranks.push(rank);
+  }
+  return ranks;
 }
 
 function isValid({ spreads, affinities, antis }: KeyRules, ceilings: readonly number[], d: number): boolean {
@@ -150,8 +153,11 @@ function smallestCount({ group, minDomains }: SpreadRule, allowed: Uint8Array): 
 }
 
 function compareCounts(spreads: readonly SpreadRule[], a: number, b: number): number {
-  for (const { group } of spreads) if (group.counts[a] !== group.counts[b]) return group.counts[a]! - group.counts[b]!;
-  return a - b;
+  for (let i = 0; i < spreads.length; i++) {
+    const { counts } = spreads[i]!.group;
+    if (counts[a] !== counts[b]) return counts[a]! - counts[b]!;
+  }
+  return 0;
 }
 
 /** Whether a filter lets a node count. `mayBeUndefined`: labels that a node to be bought has without saying so. */

@@ -47,7 +47,18 @@ const mutants: readonly Mutant[] = [
     instead: 'return new Map();',
   },
   { what: 'forgets what is reserved', file: 'reservations', head: /\n {2}exchange\([^{]*\{/, instead: 'return;' },
-  { what: 'lists types without room', file: 'catalog', head: /\n {2}fitsRow\([^{]*\{/, instead: 'return true;' },
+  {
+    what: 'lists types without room',
+    file: 'fitting',
+    head: /\n {2}#find\([^{]*\{/,
+    instead: 'total = new Float64Array(total.length);',
+  },
+  {
+    what: 'takes any machine for large enough',
+    file: 'catalog',
+    head: /\n {2}#fitsSum\([^{]*\{/,
+    instead: 'return true;',
+  },
   {
     what: 'allows any skew',
     file: 'topology',

@@ -1,74 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, test } from 'vitest';
-import { deepFreeze } from '../base/freeze.ts';
 import { explainPod, renderExplanation } from './explain.ts';
-import type { Node, Pod, PodSpec, RequirementSpec } from './objects.ts';
-import type { InstanceTypeSpec, OfferingSpec, Problem, SolveResult } from './problem.ts';
+import type { PodSpec, RequirementSpec } from './objects.ts';
+import type { OfferingSpec, Problem } from './problem.ts';
 import { solve } from './solve.ts';
 import { claimOf, daemonSet, instanceType, node, nodePool, offering, oneOf, pod } from './testing/builders.ts';
-import { validate } from './testing/validator.ts';
-
-const zone = 'topology.kubernetes.io/zone';
-const hostname = 'kubernetes.io/hostname';
-const capacityType = 'karpenter.sh/capacity-type';
-
-const offers = (price: number, ...zones: string[]): OfferingSpec[] =>
-  (zones.length > 0 ? zones : ['a', 'b', 'c']).map((z) => offering(z, 'on-demand', price));
-const small = instanceType('small', { cpu: '2', memory: '4Gi', pods: '20' }, offers(0.1));
-const large = instanceType('large', { cpu: '16', memory: '32Gi', pods: '100' }, offers(0.7));
-const arm = instanceType('arm', { cpu: '4', memory: '8Gi', pods: '20' }, offers(0.15), { arch: 'arm64' });
-
-/** Solves, and lets the judge look at every answer. */
-function place(
-  pods: readonly Pod[],
-  more: Partial<Problem> & { types?: readonly InstanceTypeSpec[] } = {},
-): SolveResult {
-  const { types = [small, large], ...rest } = more;
-  const nodePools = rest.nodePools ?? [nodePool('default')];
-  const instanceTypes = rest.instanceTypes ?? Object.fromEntries(nodePools.map((p) => [p.metadata.name!, types]));
-  const problem: Problem = deepFreeze({ nodePools, instanceTypes, pods, ...rest });
-  const result = solve(problem);
-  expect(validate(problem, result).violations).toEqual([]);
-  return result;
-}
-
-const reasonOf = (result: SolveResult, name: string): string | undefined =>
-  result.errors.find((e) => e.pod === `default/${name}`)?.reason;
-const nodeOf = (result: SolveResult, name: string): string | number | undefined => {
-  const target = result.placements.find((p) => p.pod === `default/${name}`)?.target;
-  return target && ('node' in target ? target.node : target.newNodeClaim);
-};
-const zoneOf = (result: SolveResult, name: string): string | undefined => {
-  const at = nodeOf(result, name);
-  const claim = typeof at === 'number' ? result.newNodeClaims[at] : undefined;
-  const requirement = claim?.requirements.find(({ key }) => key === zone);
-  return requirement?.values?.length === 1 ? requirement.values[0] : undefined;
-};
-const times = (n: number, name: string, options: Parameters<typeof pod>[1] = {}): Pod[] =>
-  Array.from({ length: n }, (_, i) => pod(`${name}-${i}`, options));
-const required = (terms: RequirementSpec[][]): Partial<PodSpec> => ({
-  affinity: {
-    nodeAffinity: {
-      requiredDuringSchedulingIgnoredDuringExecution: {
-        nodeSelectorTerms: terms.map((matchExpressions) => ({ matchExpressions })),
-      },
-    },
-  },
-});
-const app = (name: string) => ({ labelSelector: { matchLabels: { app: name } } });
-const anti = (name: string, topologyKey: string): Partial<PodSpec> => ({
-  affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey, ...app(name) }] } },
-});
-const near = (name: string, topologyKey: string): Partial<PodSpec> => ({
-  affinity: { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey, ...app(name) }] } },
-});
-const spread = (name: string, topologyKey: string, extra = {}): Partial<PodSpec> => ({
-  topologySpreadConstraints: [{ maxSkew: 1, topologyKey, whenUnsatisfiable: 'DoNotSchedule', ...app(name), ...extra }],
-});
-const existing = (name: string, extra: Partial<Parameters<typeof node>[1]> = {}): Node =>
-  node(name, { labels: { [zone]: 'a' }, allocatable: { cpu: '4', memory: '8Gi', pods: '20' }, ...extra } as Parameters<
-    typeof node
-  >[1]);
+import {
+  anti,
+  app,
+  arm,
+  capacityType,
+  existing,
+  hostname,
+  large,
+  near,
+  nodeOf,
+  offers,
+  place,
+  reasonOf,
+  required,
+  small,
+  spread,
+  times,
+  zone,
+  zoneOf,
+} from './testing/place.ts';
 
 describe('packing', () => {
   test('puts pods that fit together on one node, with the cheapest type that holds them', () => {

@@ -208,6 +208,12 @@ describe('existing nodes', () => {
     ).toBe(0);
     expect(nodeOf(place([pod('p', { requests: { cpu: '1' } }), running], { nodes: [existing('n')] }), 'p')).toBe('n');
   });
+  test('with a soft taint keep room for daemons as well: it keeps none of them away', () => {
+    const taints = [{ key: 'k', effect: 'PreferNoSchedule' }];
+    const daemonSets = [daemonSet('agent', { cpu: '3500m' })];
+    const asked = [pod('p', { requests: { cpu: '1' } })];
+    expect(nodeOf(place(asked, { nodes: [existing('n', { taints })], daemonSets, types: [large] }), 'p')).toBe(0);
+  });
   test('that go away are no targets, and their pods move', () => {
     const running = pod('r', { requests: { cpu: '1' }, spec: { nodeName: 'old' } });
     const result = place([running], {

@@ -3,6 +3,7 @@
 // gets that was scaled down at random.
 import { labels } from '../src/api/labels.ts';
 import { SeededRandom } from '../src/base/random.ts';
+import { Consolidation } from '../src/controllers/disruption/consolidation.ts';
 import { fileSnapshot } from '../src/controllers/disruption/file-snapshot.ts';
 import { defaultMethods } from '../src/controllers/disruption/index.ts';
 import type { Proposal } from '../src/controllers/disruption/method.ts';
@@ -13,6 +14,7 @@ import type { Node, NodeClaim, NodePool, Pod } from '../src/scheduling/objects.t
 import type { NewNodeClaim, Problem } from '../src/scheduling/problem.ts';
 import { solve } from '../src/scheduling/solve.ts';
 import { awsPacking } from './aws.ts';
+import { quietPasses } from './disruption-live.ts';
 import { lowerBound } from './lp-bound.ts';
 import { lowerIsBetter, median, type Progress, type Row, round, type Wanted } from './rows.ts';
 
@@ -23,6 +25,7 @@ const start = Date.UTC(2026, 0, 1);
 export async function rows(progress: Progress, wanted: Wanted): Promise<Row[]> {
   const found: Row[] = [];
   if (wanted('disruption/pass-5000')) found.push(...passes(progress));
+  if (wanted('disruption/unchanged-5000')) found.push(...(await quietPasses(5000, progress)));
   for (const nodes of [100, 1000, 5000]) {
     const name = `disruption/aws-${nodes}-vs-bound`;
     if (wanted(name)) found.push(await settled(name, nodes, progress));
@@ -30,7 +33,7 @@ export async function rows(progress: Progress, wanted: Wanted): Promise<Row[]> {
   return found;
 }
 
-/** 5,000 nodes with ten pods each, a tenth of the pods gone: one full pass, and one over what it left. */
+/** 5,000 nodes with ten pods each, a tenth of the pods gone: one full pass, and how long it holds the process at a time. */
 function passes(progress: Progress): Row[] {
   const cluster = uniform(5000, 10);
   progress(`${cluster.nodes.length} nodes, ${cluster.pods.length} pods`);
@@ -46,9 +49,35 @@ function passes(progress: Progress): Row[] {
     progress(`pass: ${times.at(-1)!.toFixed(0)} ms, ${proposals.length} commands`);
   }
   const going = proposals.reduce((sum, { candidates }) => sum + candidates.length, 0);
+  const holds = Array.from({ length: 5 }, () => longestHold(cluster.problem()));
   return [
     lowerIsBetter('disruption/pass-5000', 'ms', median(times), null, `${proposals.length} commands, ${going} nodes go`),
+    lowerIsBetter(
+      'disruption/hold-5000',
+      'ms',
+      median(holds),
+      null,
+      'the longest that a search holds the process at a time',
+    ),
   ];
+}
+
+/** The longest of the slices of ten milliseconds in which a search runs, in CPU time: a step that takes longer is not cut. */
+function longestHold(problem: Problem): number {
+  const method = new Consolidation();
+  const { view } = new Pass(fileSnapshot(problem, settings, start)).evaluate(method);
+  const steps = method.proposeInSteps(view);
+  let [longest, done] = [0, false];
+  while (!done) {
+    const begun = process.cpuUsage();
+    for (let held = 0; held < 10 && !done; ) {
+      done = steps.next().done === true;
+      const { user, system } = process.cpuUsage(begun);
+      held = (user + system) / 1000;
+      longest = Math.max(longest, held);
+    }
+  }
+  return longest;
 }
 
 /** A cluster that was packed for many pods, of which three quarters went: what it costs when nothing is left to do. */

@@ -2,6 +2,7 @@
 // The pods of a problem, sorted into what makes them alike: shapes (requests), constraints and label classes, each a small
 // number. Tens of thousands of pods fall into some dozens of each, and everything after this file works on those.
 import { compareStrings } from '../base/order.ts';
+import type { Steps } from '../base/steps.ts';
 import { type LabelSelector } from '../kube/labels.ts';
 import { type Constraints, constraintsOf, selectorProblem, selectorsOf } from './constraints.ts';
 import { Distinct } from './distinct.ts';
@@ -72,14 +73,14 @@ export function podKey(pod: Pod): string {
 }
 
 /** Sorts the pods of a problem. `leaving`: names of nodes that go away, with whether they are mere candidates. */
-export function readPods(problem: Problem, leaving: ReadonlyMap<string, 'deleted' | 'candidate'>): Batch {
-  const batch = new Reader(problem, leaving).read();
+export function* readPods(problem: Problem, leaving: ReadonlyMap<string, 'deleted' | 'candidate'>): Steps<Batch> {
+  const batch = yield* new Reader(problem, leaving).read();
   const kept = manageable(batch);
   if (kept === batch.pods.length) return batch;
   const late = batch.order.subarray(kept);
   const left = new Set(Array.from(late, (i) => batch.pods[i]!));
   const pods = problem.pods.filter((pod) => !left.has(pod));
-  const part = new Reader({ ...problem, pods }, leaving).read();
+  const part = yield* new Reader({ ...problem, pods }, leaving).read();
   return { ...part, postponed: Array.from(late, (i) => batch.keys[i]!) };
 }
 
@@ -119,6 +120,20 @@ function generalSelectors(value: Constraints): number {
   return count;
 }
 
+/** What was read so far. */
+interface Lists {
+  readonly pods: Pod[];
+  readonly keys: string[];
+  readonly shapes: number[];
+  readonly constraints: number[];
+  readonly candidates: number[];
+  readonly bound: BoundPod[];
+  readonly seen: Map<string, Set<string>>;
+}
+
+/** After so many a long reading may pause. */
+const podsInAStep = 2000;
+
 class Reader {
   readonly #problem: Problem;
   readonly #leaving: ReadonlyMap<string, 'deleted' | 'candidate'>;
@@ -143,15 +158,46 @@ class Reader {
     this.#moves = new MoveRules(problem);
   }
 
-  read(): Batch {
-    const pods: Pod[] = [];
-    const keys: string[] = [];
-    const shapes: number[] = [];
-    const constraints: number[] = [];
-    const candidates: number[] = [];
-    const bound: BoundPod[] = [];
-    const seen = new Map<string, Set<string>>();
-    for (const pod of this.#problem.pods) {
+  *read(): Steps<Batch> {
+    const lists: Lists = {
+      pods: [],
+      keys: [],
+      shapes: [],
+      constraints: [],
+      candidates: [],
+      bound: [],
+      seen: new Map(),
+    };
+    const { length } = this.#problem.pods;
+    for (let from = 0; from < length; from += podsInAStep) {
+      this.#readRange(lists, from, Math.min(length, from + podsInAStep));
+      yield;
+    }
+    const { pods, keys, shapes, constraints, candidates, bound } = lists;
+    const labels = this.#classifyLabels(pods, bound);
+    return {
+      pods,
+      keys,
+      shapeOf: Int32Array.from(shapes),
+      constraintsOf: Int32Array.from(constraints),
+      labelsOf: labels.of,
+      isCandidate: Uint8Array.from(candidates),
+      shapes: this.#shapes.map((shape) => (typeof shape === 'string' ? { amounts: new Map() } : shape)),
+      constraints: this.#constraints,
+      labels: labels.classes,
+      bound,
+      order: queueOrder(pods, keys, shapes, this.#shapes),
+      rejected: this.#rejected,
+      postponed: [],
+      volumes: this.#volumes,
+      attachments: this.#attachments,
+    };
+  }
+
+  #readRange(lists: Lists, from: number, to: number): void {
+    const { pods, keys, shapes, constraints, candidates, bound, seen } = lists;
+    for (let i = from; i < to; i++) {
+      const pod = this.#problem.pods[i]!;
       if (typeof pod?.spec !== 'object' || typeof pod.metadata !== 'object') {
         this.#reject('?', 'the object is not a pod', 'it has no metadata or no spec');
         continue;
@@ -180,24 +226,6 @@ class Reader {
       }
       candidates.pop();
     }
-    const labels = this.#classifyLabels(pods, bound);
-    return {
-      pods,
-      keys,
-      shapeOf: Int32Array.from(shapes),
-      constraintsOf: Int32Array.from(constraints),
-      labelsOf: labels.of,
-      isCandidate: Uint8Array.from(candidates),
-      shapes: this.#shapes.map((shape) => (typeof shape === 'string' ? { amounts: new Map() } : shape)),
-      constraints: this.#constraints,
-      labels: labels.classes,
-      bound,
-      order: queueOrder(pods, keys, shapes, this.#shapes),
-      rejected: this.#rejected,
-      postponed: [],
-      volumes: this.#volumes,
-      attachments: this.#attachments,
-    };
   }
 
   #reject(key: string, reason: string, detail: string): void {

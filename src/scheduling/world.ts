@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A problem compiled: pools, nodes, pod classes and topology as interned data, ready to be solved.
+import { finish, type Steps } from '../base/steps.ts';
 import { Axis } from './axis.ts';
 import { type Batch, readPods } from './batch.ts';
 import type { Constraints } from './constraints.ts';
@@ -92,7 +93,18 @@ export interface CompileOptions {
 
 /** Compiles a problem. */
 export function compile(problem: Problem, options: CompileOptions = {}): World {
-  return new Compiler(problem, options).compile();
+  return finish(compileInSteps(problem, options));
+}
+
+/** The same, with pauses: of a large cluster each step takes a good part of a second. */
+export function* compileInSteps(problem: Problem, options: CompileOptions = {}): Steps<World> {
+  const moving = leavingNodes(problem);
+  yield;
+  const batch = yield* readPods(problem, moving);
+  yield;
+  const compiler = new Compiler(problem, moving, batch, options);
+  yield;
+  return compiler.compile();
 }
 
 class Compiler {
@@ -111,11 +123,15 @@ class Compiler {
   /** By key: the domains each template can provide. */
   readonly #provided: Uint8Array[][] = [];
 
-  constructor(problem: Problem, { candidatesStay = false }: CompileOptions) {
+  constructor(
+    problem: Problem,
+    moving: ReturnType<typeof leavingNodes>,
+    batch: Batch,
+    { candidatesStay = false }: CompileOptions,
+  ) {
     this.#problem = problem;
-    const moving = leavingNodes(problem);
     const leaving = candidatesStay ? new Map([...moving].filter(([, why]) => why === 'deleted')) : moving;
-    this.#batch = readPods(problem, moving);
+    this.#batch = batch;
     this.#axis = new Axis(this.#batch.shapes);
     this.#dialects = new Dialects(problem);
     this.#daemons = readDaemons(problem, this.#errors);

@@ -5,6 +5,7 @@ import { hasTrueConditions, nodeClaimConditions } from '../../api/conditions.ts'
 import { never } from '../../api/duration.ts';
 import { labels } from '../../api/labels.ts';
 import { planted } from '../../base/defects.ts';
+import { finish, type Steps } from '../../base/steps.ts';
 import type { InstanceType } from '../../cloud/provider.ts';
 import type { NewNodeClaim } from '../../scheduling/problem.ts';
 import { consolidate, type Removable } from '../../scheduling/removal/consolidate.ts';
@@ -63,6 +64,10 @@ export class Consolidation implements Method {
   }
 
   propose(view: MethodView): Proposal[] {
+    return finish(this.proposeInSteps(view));
+  }
+
+  *proposeInSteps(view: MethodView): Steps<Proposal[]> {
     const { snapshot, budgets, leaving, reject } = view;
     const open = view.candidates.filter(({ nodePool }) => budgets.left(nodePool) > 0).toSorted(bySavings);
     if (open.length === 0) return [];
@@ -71,12 +76,14 @@ export class Consolidation implements Method {
     const balance = new Balance(snapshot, onRejected);
     const end = clock ? clock() + timeoutMs : Number.POSITIVE_INFINITY;
     let timedOut = false;
-    const commands = consolidate<Going>({
-      problem: snapshot.problem({
-        candidates: open.map(({ machine }) => machine.key),
-        closedToMoves: new Set([...unfinishedMachines(snapshot), ...unsettledMachines(snapshot), ...leaving]),
-        reservedOfferingMode: 'Fallback',
-      }),
+    const problem = snapshot.problem({
+      candidates: open.map(({ machine }) => machine.key),
+      closedToMoves: new Set([...unfinishedMachines(snapshot), ...unsettledMachines(snapshot), ...leaving]),
+      reservedOfferingMode: 'Fallback',
+    });
+    yield;
+    const commands = yield* consolidate<Going>({
+      problem,
       removable: open.map((candidate) => ({
         node: candidate.machine.nodeName ?? candidate.machine.name,
         pool: candidate.nodePool.metadata.name ?? '',

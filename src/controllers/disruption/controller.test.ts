@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { disruptedTaint } from '../../api/taints.ts';
 import { nodeClaim } from '../../api/testing/objects.ts';
 import { kinds } from '../../kube/kinds.ts';
+import { boundPod } from '../../state/testing/objects.ts';
 import { type TestWorld, testWorld } from '../testing/world.ts';
 import { Emptiness } from './emptiness.ts';
 import { defaultMethods, disruptionControllers } from './index.ts';
@@ -159,6 +160,26 @@ describe('the loop of disruption', () => {
     await world.advance(1);
     expect(await going(world)).toEqual(['a', 'b']);
     expect(first.asked).toBe(1);
+  });
+
+  test('drops what a long search found about a node that was promised to a pod, or got one, meanwhile', async () => {
+    await start();
+    for (const name of ['a', 'b', 'c']) await machine(world, name);
+    const slow: Method = {
+      ...method('slow', undefined),
+      concerns: ({ reschedulablePods }) => reschedulablePods.length === 0,
+      *proposeInSteps({ candidates }) {
+        yield;
+        // Others have their turn in such a pause.
+        world.state.nominate(candidates.find(({ machine: of }) => of.name === 'a')!.machine.key);
+        world.state.nodeByProviderID('fake://b')!.pods = () => [late].values();
+        return candidates.map((candidate) => ({ candidates: [candidate], replacements: [], destinations: [] }));
+      },
+    };
+    const late = boundPod('late', 'b');
+    run([slow]);
+    await world.advance(1000);
+    expect(await going(world)).toEqual(['c']);
   });
 
   test('lets methods that need no second look go on while a proposal waits', async () => {

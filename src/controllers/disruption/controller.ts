@@ -6,6 +6,7 @@ import { budgetProblem } from '../../api/budgets.ts';
 import type { NodePool } from '../../api/node-pool.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { Random } from '../../base/random.ts';
+import { type Finished, finishInSlices } from '../../base/steps.ts';
 import type { CloudRegistry } from '../../cloud/registry.ts';
 import { keyOf } from '../../kube/object.ts';
 import { type Controller, type ReconcileContext, type Result, singleton } from '../../runtime/controller.ts';
@@ -15,6 +16,7 @@ import { type PoolCatalog, PoolCatalogReader } from '../../state/pool-catalog.ts
 import type { ControllerContext } from '../nodeclaim/context.ts';
 import { protectionEvents } from '../pod-protection.ts';
 import type { PoolBudget } from './budgets.ts';
+import type { Candidate } from './candidates.ts';
 import { Clockwork } from './clockwork.ts';
 import { isInWindow } from './cron-window.ts';
 import { poolBlocked, tellApproved, tellBlocked, tellCandidate, tellRejected, tellUnconsolidatable } from './events.ts';
@@ -22,10 +24,10 @@ import { NodesBesideHeartbeats } from './heartbeats.ts';
 import { DisruptionMarks } from './marks.ts';
 import { type Method, type MethodView, type Proposal, savingsOf } from './method.ts';
 import { countScore, disruptionMetrics } from './metrics.ts';
-import { type Evaluation, Pass } from './plan.ts';
+import { type Among, type Evaluation, Pass } from './plan.ts';
 import { type DisruptionQueue, snakeCase } from './queue.ts';
 import { Recurrences } from './recurrences.ts';
-import { type DisruptionSettings, liveSnapshot } from './snapshot.ts';
+import { type DisruptionSettings, liveSnapshot, unfinishedMachines, unsettledMachines } from './snapshot.ts';
 import { Trial } from './trial.ts';
 import { UnchangedPods } from './unchanged-pods.ts';
 
@@ -34,6 +36,8 @@ const pollMs = 10_000;
 const trialPollMs = 5000;
 const unsyncedRetryMs = 1000;
 const abnormalMs = 15 * 60_000;
+/** For how long a search holds the process at a time. */
+const sliceMs = 10;
 
 export interface DisruptionOptions {
   readonly context: ControllerContext;
@@ -85,11 +89,9 @@ export class Disruption {
 
   async #reconcile(signal: AbortSignal, { log, stopping }: ReconcileContext): Promise<Result> {
     const { state, clock } = this.#context;
-    const { queue } = this.#options;
     this.#logAbnormalRuns(log);
     if (!state.hasRead || this.#hold().everywhere) return { requeueAfterMs: unsyncedRetryMs };
     this.#logInvalidBudgets(log);
-    await this.#takeBackLostCommands(signal, log);
     const catalog = await this.#readCatalog(signal, stopping, log);
     this.#held = this.#recurrences.heldAt(clock.monotonic(), state.nodes());
     const seen = this.#whatMatters(catalog);
@@ -97,22 +99,14 @@ export class Disruption {
     if (seen.every((part, i) => part === this.#quiet?.[i]))
       return { requeueAfterMs: Math.max(0, Math.min(pollMs, this.#pausesEndInMs())) };
     this.#quiet = undefined;
-    this.#hasFailed = false;
+    this.#hasFailed = !(await this.#takeBackLostCommands(signal, log));
     this.#tellProtection();
-    // From here until a command begins nothing is awaited: all methods look at one state of the cluster.
-    const hold = this.#hold();
-    const pass = new Pass(
-      liveSnapshot({
-        state,
-        registry: this.#clouds,
-        catalog: { ...catalog, pools: catalog.pools.filter((pool) => !hold.ofPool(pool)) },
-        settings: this.#options.settings,
-        now: clock.now(),
-        isQueued: (key) => queue.has(key) || queue.isPaused(key) || hold.ofMachine(key),
-      }),
-    );
+    // Until a search pauses all methods look at one state of the cluster.
+    let pass = this.#look(catalog);
     for (const method of this.#options.methods) {
-      if (await this.#disrupt(method, pass, signal, log)) return { requeueAfterMs: 0 };
+      const { hasBegun, hasPaused } = await this.#disrupt(method, pass, signal, log);
+      if (hasBegun) return { requeueAfterMs: 0 };
+      if (hasPaused) pass = this.#look(catalog);
     }
     const isDone = this.#trials.size === 0 && !this.#options.methods.some(({ hasMore }) => hasMore);
     const promisesEndInMs = this.#promisesEndInMs();
@@ -121,6 +115,23 @@ export class Disruption {
     const dueInMs = [...this.#trials.values()].map(({ dueAt }) => dueAt - clock.monotonic());
     const atLatestMs = this.#trials.size > 0 ? trialPollMs : pollMs;
     return { requeueAfterMs: Math.max(0, Math.min(atLatestMs, changesInMs, ...dueInMs)) };
+  }
+
+  /** The cluster as it is now. Valid until something is awaited. */
+  #look(catalog: PoolCatalog): Pass {
+    const { state, clock } = this.#context;
+    const { queue, settings } = this.#options;
+    const hold = this.#hold();
+    return new Pass(
+      liveSnapshot({
+        state,
+        registry: this.#clouds,
+        catalog: { ...catalog, pools: catalog.pools.filter((pool) => !hold.ofPool(pool)) },
+        settings,
+        now: clock.now(),
+        isQueued: (key) => queue.has(key) || queue.isPaused(key) || hold.ofMachine(key),
+      }),
+    );
   }
 
   /**
@@ -173,8 +184,8 @@ export class Disruption {
     return first;
   }
 
-  /** Asks one method, or looks again at what it proposed before. Gives whether a command began. */
-  async #disrupt(method: Method, pass: Pass, signal: AbortSignal, log: Logger): Promise<boolean> {
+  /** Asks one method, or looks again at what it proposed before. Gives whether a command began, and whether others had a turn. */
+  async #disrupt(method: Method, pass: Pass, signal: AbortSignal, log: Logger): Promise<Outcome> {
     const { clock, metrics } = this.#context;
     const started = clock.monotonic();
     const not = this.#waitingMachines(method);
@@ -182,18 +193,63 @@ export class Disruption {
     const all = pass.evaluate(method, { not, without });
     const trial = this.#trials.get(method);
     trial?.look(keysOf(all.view), started);
-    if (trial && started < trial.dueAt) return false;
+    if (trial && started < trial.dueAt) return { hasBegun: false, hasPaused: false };
     const first = trial?.proposals ?? [];
-    const evaluation = trial ? pass.evaluate(method, { only: trial.conclude(started), not, without }) : all;
+    const only = trial?.conclude(started);
+    const evaluation = only ? pass.evaluate(method, { only, not, without }) : all;
     if (trial?.isOver) this.#trials.delete(method);
-    const proposals = trial ? this.#validate(method, first, evaluation, log) : this.#propose(method, evaluation);
+    // Before the search: if the cluster changes meanwhile, the answer is not about what it became.
+    const restKey = trial ? undefined : this.#restKey(method, evaluation.view);
+    const { result, paused: hasPaused } = await this.#search(method, evaluation, restKey);
+    signal.throwIfAborted();
+    const isFinal = trial !== undefined || method.validateAfterMs === 0;
+    const found =
+      isFinal && method.proposeInSteps
+        ? this.#stillStanding(method, result, { ...(only ? { only } : {}), not, without }, pass)
+        : result;
+    const proposals =
+      restKey === undefined
+        ? this.#validated(method, first, found, evaluation, log)
+        : this.#tried(method, found, evaluation, restKey);
     this.#tell(method, evaluation, trial !== undefined);
     const reason = method.reason.toLowerCase();
     metrics
       .histogram(disruptionMetrics.evaluationDuration)
       .observe({ reason, consolidation_type: method.consolidationType }, (clock.monotonic() - started) / 1000);
     const fresh = method.gathers ? this.#withoutFutile(proposals, log) : proposals;
-    return this.#start(method, fresh, pass.snapshot.catalog, signal, log);
+    const hasBegun = await this.#start(method, fresh, pass.snapshot.catalog, signal, log);
+    return { hasBegun, hasPaused };
+  }
+
+  /** What a method proposes. It searches in slices: whoever waits for a machine does not wait for it. */
+  async #search(method: Method, { view }: Evaluation, restKey?: string): Promise<Finished<readonly Proposal[]>> {
+    const isResting = restKey !== undefined && this.#resting.get(method) === restKey;
+    if (view.candidates.length === 0 || isResting) return { result: [], paused: false };
+    const steps = method.proposeInSteps?.(view);
+    if (!steps) return { result: method.propose(view), paused: false };
+    return finishInSlices(steps, this.#context.clock, sliceMs);
+  }
+
+  /** While a search ran the cluster may have changed: what it found about machines that are no longer the same is dropped. */
+  #stillStanding(
+    method: Method,
+    proposals: readonly Proposal[],
+    among: Among,
+    { snapshot }: Pass,
+  ): readonly Proposal[] {
+    if (proposals.length === 0) return proposals;
+    const { state } = this.#context;
+    const { view } = this.#look(snapshot.catalog).evaluate(method, among);
+    const now = new Map(view.candidates.map((candidate) => [candidate.machine.key, candidate]));
+    const stands = ({ candidates, destinations }: Proposal): boolean =>
+      candidates.every((candidate) => isSame(candidate, now.get(candidate.machine.key))) &&
+      destinations.every((key) => state.nodeByProviderID(key)?.markedForDeletion !== true) &&
+      candidates.every(({ nodePool }) => view.budgets.take(nodePool));
+    return proposals.filter((proposal) => {
+      const standing = stands(proposal);
+      if (!standing) proposal.settled?.();
+      return standing;
+    });
   }
 
   /** Those that were not done to the same before, to no effect: others have to wait, and their machines are left alone. */
@@ -254,12 +310,11 @@ export class Disruption {
     store.replaceAll(samples);
   }
 
-  #propose(method: Method, { view }: Evaluation): readonly Proposal[] {
-    const key = this.#restKey(method, view);
-    if (view.candidates.length === 0 || this.#resting.get(method) === key) return [];
-    const proposals = method.propose(view);
+  /** What to begin with at once; what has to stand the test of time first is noted. */
+  #tried(method: Method, proposals: readonly Proposal[], { view }: Evaluation, restKey: string): readonly Proposal[] {
+    if (view.candidates.length === 0) return [];
     if (proposals.length === 0) {
-      this.#resting.set(method, key);
+      this.#resting.set(method, restKey);
       return [];
     }
     this.#resting.delete(method);
@@ -290,16 +345,23 @@ export class Disruption {
   }
 
   /** What a method's answer depends on: while it is the same, so is the answer. */
-  #restKey({ validateAfterMs }: Method, { candidates, budgets, catalog }: MethodView): string {
+  #restKey({ validateAfterMs }: Method, { candidates, budgets, catalog, snapshot }: MethodView): string {
     if (validateAfterMs === 0) return this.#options.random.uuid();
     const { state } = this.#context;
     const left = catalog.pools.map((pool) => budgets.left(pool)).join();
-    return `${state.consolidationStamp()} ${left} ${candidates.map(({ machine }) => machine.key).join()}`;
+    // Machines that become ready to take pods matter as much as those that become ready to go.
+    const closed = [...unfinishedMachines(snapshot), ...unsettledMachines(snapshot)].join();
+    return `${state.consolidationStamp()} ${left} ${candidates.map(({ machine }) => machine.key).join()} ${closed}`;
   }
 
   /** What has stood the test of time: what the method proposes now about machines that concerned it all along. */
-  #validate(method: Method, first: readonly Proposal[], { view }: Evaluation, log: Logger): readonly Proposal[] {
-    const valid = view.candidates.length > 0 ? method.propose(view) : [];
+  #validated(
+    method: Method,
+    first: readonly Proposal[],
+    valid: readonly Proposal[],
+    { view }: Evaluation,
+    log: Logger,
+  ): readonly Proposal[] {
     const going = new Set(valid.flatMap(({ candidates }) => candidates.map(({ machine }) => machine.key)));
     const lost = first.flatMap(({ candidates }) => candidates).filter(({ machine }) => !going.has(machine.key));
     if (lost.length > 0) {
@@ -358,8 +420,8 @@ export class Disruption {
     }
   }
 
-  /** A program that ended in the middle of a command left marks behind that nobody else takes off. */
-  async #takeBackLostCommands(signal: AbortSignal, log: Logger): Promise<void> {
+  /** A program that ended in the middle of a command left marks behind that nobody else takes off. Gives whether all went well. */
+  async #takeBackLostCommands(signal: AbortSignal, log: Logger): Promise<boolean> {
     const { state } = this.#context;
     const { queue, marks } = this.#options;
     const lost = [...state.nodes()].filter(
@@ -370,16 +432,19 @@ export class Disruption {
         !queue.has(machine.key) &&
         DisruptionMarks.on(machine),
     );
-    await Promise.all(
+    const cleared = await Promise.all(
       lost.map(async (machine) => {
         try {
           await marks.clear(machine, signal);
+          return true;
         } catch (error) {
           signal.throwIfAborted();
           log.error('failed removing taint from node', { Node: { name: machine.name }, error });
+          return false;
         }
       }),
     );
+    return !cleared.includes(false);
   }
 
   async #readCatalog(signal: AbortSignal, lifetime: AbortSignal, log: Logger): Promise<PoolCatalog> {
@@ -412,7 +477,24 @@ export class Disruption {
   }
 }
 
+/** What came of asking a method. */
+interface Outcome {
+  readonly hasBegun: boolean;
+  readonly hasPaused: boolean;
+}
+
 const none: ReadonlySet<string> = new Set();
+
+/** Whether nothing changed that a proposal about the machine was based on. */
+function isSame({ reschedulablePods: before, price }: Candidate, now: Candidate | undefined): boolean {
+  const uids = new Set(before.map(({ metadata }) => metadata.uid));
+  return (
+    now !== undefined &&
+    now.price === price &&
+    now.reschedulablePods.length === before.length &&
+    now.reschedulablePods.every(({ metadata }) => uids.has(metadata.uid))
+  );
+}
 
 function keysOf({ candidates }: MethodView): string[] {
   return candidates.map(({ machine }) => machine.key);

@@ -5,6 +5,7 @@ import { getCondition, nodeClaimConditions } from '../../api/conditions.ts';
 import type { NodePool } from '../../api/node-pool.ts';
 import { messageOf } from '../../base/errors.ts';
 import { chain, compareStrings } from '../../base/order.ts';
+import { finish, type Steps } from '../../base/steps.ts';
 import type { NewNodeClaim } from '../../scheduling/problem.ts';
 import type { StaticNodes } from '../static/static-nodes.ts';
 import type { Candidate } from './candidates.ts';
@@ -38,7 +39,7 @@ export interface DriftOptions {
   readonly reason?: string;
 }
 
-/** Nothing else happens in this process meanwhile: leases have to be renewed, too. */
+/** Others need the processor, too. */
 const defaultTimeoutMs = 2000;
 
 /** The method `Drift`, for pools that grow and shrink; and its like for reasons that clouds declare. */
@@ -70,7 +71,11 @@ export class Drift implements Method {
   }
 
   /** The first whose pods have a place elsewhere; as many machines are bought as they need. */
-  propose({ candidates, budgets, snapshot, reject }: MethodView): Proposal[] {
+  propose(view: MethodView): Proposal[] {
+    return finish(this.proposeInSteps(view));
+  }
+
+  *proposeInSteps({ candidates, budgets, snapshot, reject }: MethodView): Steps<Proposal[]> {
     const { clock, timeoutMs = defaultTimeoutMs } = this.#options;
     const end = clock ? clock() + timeoutMs : Number.POSITIVE_INFINITY;
     const open = candidates.filter(({ nodePool }) => budgets.left(nodePool) > 0).toSorted(emptyFirst(this.reason));
@@ -86,6 +91,7 @@ export class Drift implements Method {
         this.#hasMore = true;
         return [];
       }
+      yield;
       const { replacements, destinations, problem } = simulate(snapshot, [candidate]);
       if (problem === undefined) {
         budgets.take(candidate.nodePool);

@@ -7,11 +7,15 @@ import type { Node } from '../../kube/kinds.ts';
 /** Tells lists of nodes that differ only in heartbeats from others. */
 export class NodesBesideHeartbeats {
   #list: readonly Node[] = [];
+  /** The list that was asked about last. */
+  #asked: readonly Node[] = [];
   /** As they last reported. */
   #byName = new Map<string, Node>();
 
   /** The list as it was when something other than a heartbeat last changed: the same object until then. */
   settled(list: readonly Node[]): readonly Node[] {
+    if (list === this.#asked) return this.#list;
+    this.#asked = list;
     if (list.length === this.#list.length && list.every((node) => this.#isKnown(node))) return this.#list;
     this.#list = list;
     this.#byName = new Map(list.map((node) => [node.metadata.name ?? '', node]));

@@ -2,6 +2,7 @@
 // A way to find nodes that had better go, and what it says. Methods are asked in a fixed order; the first that finds
 // something ends the pass.
 import { chain, compareStrings } from '../../base/order.ts';
+import type { Steps } from '../../base/steps.ts';
 import type { NewNodeClaim } from '../../scheduling/problem.ts';
 import type { PoolCatalog } from '../../state/pool-catalog.ts';
 import type { BudgetLedger } from './budgets.ts';
@@ -63,6 +64,8 @@ export interface Method {
   concerns(candidate: Candidate): Concern;
   /** What to disrupt now, within the budgets; nothing proposed means that nothing needs doing. Takes no time that matters. */
   propose(view: MethodView): Proposal[];
+  /** The same with pauses, where it may take long. What is read of the view after a pause may be newer than what was before. */
+  proposeInSteps?(view: MethodView): Steps<Proposal[]>;
 }
 
 /** A proposal that is carried out. */

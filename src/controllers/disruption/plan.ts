@@ -28,6 +28,16 @@ export interface Evaluation {
   readonly rejections: readonly Rejection[];
 }
 
+/** Machines by key among which a method chooses. */
+export interface Among {
+  /** The only ones it may choose. */
+  readonly only?: ReadonlySet<string>;
+  /** Those that others have chosen. */
+  readonly not?: ReadonlySet<string>;
+  /** Those it leaves alone. */
+  readonly without?: ReadonlySet<string>;
+}
+
 /** One look at a snapshot: what several methods ask is worked out once. */
 export class Pass {
   readonly snapshot: DisruptionSnapshot;
@@ -41,18 +51,8 @@ export class Pass {
     this.#pdbs = new PdbLimits(snapshot.podDisruptionBudgets);
   }
 
-  /**
-   * The view of a method. `among`: keys of the only machines it may choose, of those that others have chosen, and of those
-   * it leaves alone.
-   */
-  evaluate(
-    method: Method,
-    among: {
-      readonly only?: ReadonlySet<string>;
-      readonly not?: ReadonlySet<string>;
-      readonly without?: ReadonlySet<string>;
-    } = {},
-  ): Evaluation {
+  /** The view of a method. */
+  evaluate(method: Method, among: Among = {}): Evaluation {
     const { snapshot } = this;
     const rejections: Rejection[] = [];
     const { candidates, blocked } = this.#candidates(method.disruptionClass);

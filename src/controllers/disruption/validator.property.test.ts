@@ -21,6 +21,7 @@ describe('the whole program', () => {
   test.each([
     [10030, 'pods did not go where they were meant to, and the same was done again'],
     [10046, 'nodes that were alike went minutes apart'],
+    [20044, 'nobody noticed that an empty node could take pods again'],
   ])('keeps them in the cluster of seed %d, where once %s', async (seed) => {
     expect((await live(seed)).violations).toEqual([]);
   });

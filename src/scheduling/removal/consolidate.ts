@@ -2,6 +2,7 @@
 // Looks for the cheapest shape of a cluster that removing nodes can lead to. First every node whose pods fit on the
 // others; then nodes that smaller or fewer machines can replace, many at once before one by one. A node that took pods in
 // thought may itself be replaced: then both are one command, and the pods move once.
+import type { Steps } from '../../base/steps.ts';
 import type { NewNodeClaim, Problem } from '../problem.ts';
 import { type Removal, Removals } from './removals.ts';
 
@@ -62,18 +63,19 @@ const largestChunk = 32;
 const largestCommand = 64;
 
 /** The commands, each of which saves by itself; together they leave every pod a place. */
-export function consolidate<T extends Removable>(options: ConsolidateOptions<T>): RemovalCommand<T>[] {
+export function* consolidate<T extends Removable>(options: ConsolidateOptions<T>): Steps<RemovalCommand<T>[]> {
   const isLarge = options.removable.length > largeCluster;
-  const removals = new Removals(options.problem, !isLarge);
+  const removals = yield* Removals.inSteps(options.problem, !isLarge);
   let best: { commands: RemovalCommand<T>[]; gain: number } | undefined;
   for (const strategy of isLarge ? [quickest] : strategies) {
     const search = new Search(options, removals, best !== undefined);
-    const commands = search.run(strategy);
+    const commands = yield* search.run(strategy);
     const gain = commands.reduce((sum, command) => sum + gainOf(command, options.movePrice ?? 0), 0);
     if (!best || gain > best.gain * (1 + 1e-9)) best = { commands, gain };
     removals.reset();
     if (options.expired?.()) break;
   }
+  yield;
   return standing(removals, best!.commands);
 }
 
@@ -139,12 +141,13 @@ class Search<T extends Removable> {
     }
   }
 
-  run(strategy: Strategy): RemovalCommand<T>[] {
+  *run(strategy: Strategy): Steps<RemovalCommand<T>[]> {
     for (const step of strategy) {
-      if (step === 'replace') this.#replace();
+      yield;
+      if (step === 'replace') yield* this.#replace();
       else if (step === 'replace all') this.#replaceAll();
-      else if (step === 'replace zones') this.#replaceZones();
-      else this.#delete(step === 'delete wasteful' ? this.#byWaste() : [...this.#bySlot.keys()]);
+      else if (step === 'replace zones') yield* this.#replaceZones();
+      else yield* this.#delete(step === 'delete wasteful' ? this.#byWaste() : [...this.#bySlot.keys()]);
     }
     return [...this.#drafts].map((draft) => ({
       nodes: draft.nodes,
@@ -165,8 +168,9 @@ class Search<T extends Removable> {
     return this.#options.expired?.() ?? false;
   }
 
-  #delete(slots: readonly number[]): void {
+  *#delete(slots: readonly number[]): Steps<void> {
     for (const slot of slots) {
+      yield;
       if (this.#expired()) return;
       if (this.#removals.isGone(slot) || !this.#budgetFor([this.#bySlot.get(slot)!])) continue;
       if (this.#sizeWith([slot]) > largestCommand) continue;
@@ -184,7 +188,7 @@ class Search<T extends Removable> {
   }
 
   /** What is left is replaced: the most wasteful together, in halves where that does not pay, in the end one by one. */
-  #replace(): void {
+  *#replace(): Steps<void> {
     const wasteful = [...this.#bySlot]
       .filter(([slot]) => !this.#removals.isGone(slot))
       .map(([slot, removable]) => ({ slot, removable, waste: removable.price - this.#removals.leastCost([slot]) }))
@@ -196,20 +200,18 @@ class Search<T extends Removable> {
       .sort((a, b) => b.waste - a.waste || a.slot - b.slot);
     let chunk: number[] = [];
     const taken = new Map<string, number>();
-    const flush = (): void => {
-      if (chunk.length > 0) this.#tryReplace(chunk);
-      chunk = [];
-      taken.clear();
-    };
     for (const { slot, removable } of wasteful) {
       const { pool } = removable;
       if ((taken.get(pool) ?? 0) >= this.#leftOf(pool)) continue;
       taken.set(pool, (taken.get(pool) ?? 0) + 1);
       chunk.push(slot);
-      if (chunk.length === largestChunk) flush();
       if (this.#expired()) return;
+      if (chunk.length < largestChunk) continue;
+      yield* this.#tryReplace(chunk);
+      chunk = [];
+      taken.clear();
     }
-    flush();
+    if (chunk.length > 0) yield* this.#tryReplace(chunk);
   }
 
   /** Those that cost much more than what their pods need at least, the most wasteful first. */
@@ -221,10 +223,10 @@ class Search<T extends Removable> {
   }
 
   /** All that are wasteful in a zone at once, one zone after the other. */
-  #replaceZones(): void {
+  *#replaceZones(): Steps<void> {
     const byZone = Map.groupBy(this.#wasteful(), (slot) => this.#bySlot.get(slot)!.zone);
     if (byZone.size < 2) return;
-    for (const slots of byZone.values()) if (slots.length > 1) this.#tryReplace(slots);
+    for (const slots of byZone.values()) if (slots.length > 1) yield* this.#tryReplace(slots);
   }
 
   /** All that are wasteful at once, where that is not too much for one command. */
@@ -262,7 +264,8 @@ class Search<T extends Removable> {
     return this.#removals.tryReplace(slots, priceOf(slots));
   }
 
-  #tryReplace(slots: readonly number[]): void {
+  *#tryReplace(slots: readonly number[]): Steps<void> {
+    yield;
     if (this.#expired()) return;
     const live = slots.filter((slot) => !this.#removals.isGone(slot));
     if (live.length === 0) return;
@@ -279,8 +282,8 @@ class Search<T extends Removable> {
     }
     if (live.length === 1) return;
     const middle = Math.ceil(live.length / 2);
-    this.#tryReplace(live.slice(0, middle));
-    this.#tryReplace(live.slice(middle));
+    yield* this.#tryReplace(live.slice(0, middle));
+    yield* this.#tryReplace(live.slice(middle));
   }
 
   // ---- commands

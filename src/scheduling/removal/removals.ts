@@ -3,6 +3,7 @@
 // nodes in question touch, and is taken back or kept. What was kept counts in the next question.
 
 import { commonLabelSet } from '../../api/labels.ts';
+import type { Steps } from '../../base/steps.ts';
 import { Domains, type Ties } from '../domains.ts';
 import { Failures } from '../failures.ts';
 import { Finalizer } from '../finalize.ts';
@@ -16,7 +17,7 @@ import { Reservations } from '../reservations.ts';
 import { Thrift, ThriftMemo } from '../thrift.ts';
 import { type Choice, chooseDomains, type Group, passesFilter } from '../topology.ts';
 import { canAttach } from '../volumes.ts';
-import { compile, type NodeKind, type Target, type World } from '../world.ts';
+import { compileInSteps, type NodeKind, type Target, type World } from '../world.ts';
 import { LeastCost } from './least-cost.ts';
 
 /** Where the pods of nodes that went would be. */
@@ -85,9 +86,16 @@ export class Removals {
   readonly #thorough: boolean;
 
   /** `problem.state.candidates` names the nodes that may be asked about. `thorough`: more ways to pack are tried. */
-  constructor(problem: Problem, thorough = false) {
+  static *inSteps(problem: Problem, thorough: boolean): Steps<Removals> {
+    const world = yield* compileInSteps(problem, { candidatesStay: true });
+    yield;
+    return new Removals(problem, world, thorough);
+  }
+
+  /** `world` is compiled from the problem, and this one's own. */
+  private constructor(problem: Problem, world: World, thorough: boolean) {
     this.#thorough = thorough;
-    this.world = compile(problem, { candidatesStay: true });
+    this.world = world;
     const { batch, targets } = this.world;
     this.#pods = targets.map(() => undefined);
     this.#gone = new Uint8Array(targets.length);

@@ -25,7 +25,7 @@ export class Domains {
   readonly #world: World;
   readonly #reservations: Reservations;
   readonly #ties: Ties;
-  readonly #sets: SetId[][];
+  readonly #sets: readonly SetId[][];
   readonly #manySets = new Map<string, SetId>();
   readonly #leastPrices = new Map<View, Float64Array>();
   readonly #prices = new Map<number, Float64Array | undefined>();
@@ -35,9 +35,7 @@ export class Domains {
     this.#ties = ties;
     this.#world = world;
     this.#reservations = reservations;
-    this.#sets = world.keys.map(({ key, domains }) =>
-      domains.map((domain) => world.space.single(Requirement.in(key, [domain]))),
-    );
+    this.#sets = setsIn(world);
   }
 
   /** The requirement that a node is in one domain. */
@@ -211,4 +209,16 @@ function rankOf(set: Requirements, choices: readonly Choice[]): number {
     rank = rank * (domains.length + 1) + (domain === undefined ? 0 : ranks[domains.indexOf(domain)]!);
   }
   return rank;
+}
+
+/** By key and domain, for all packings of a world. */
+const setsOfWorlds = new WeakMap<World['keys'], readonly SetId[][]>();
+
+function setsIn({ keys, space }: World): readonly SetId[][] {
+  let sets = setsOfWorlds.get(keys);
+  if (!sets) {
+    sets = keys.map(({ key, domains }) => domains.map((domain) => space.single(Requirement.in(key, [domain]))));
+    setsOfWorlds.set(keys, sets);
+  }
+  return sets;
 }

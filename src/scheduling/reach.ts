@@ -12,12 +12,16 @@ import { selects } from './topology.ts';
 import type { NodeKind, World } from './world.ts';
 
 /** What a class of pods may use, as far as that never changes. */
-export interface Reach {
+interface Lasting {
   /** The machines of the first pool that suits. */
   readonly market: View | undefined;
   readonly kinds: readonly NodeKind[];
   /** Heaviest first; where that leaves it open, cheapest for the pods of the class. */
   readonly templates: readonly Opening[];
+}
+
+/** What it may use in one packing. */
+export interface Reach extends Lasting {
   readonly live: Entry[];
   /** How many groups have been looked at. */
   seen: number;
@@ -60,6 +64,7 @@ export class Reaches {
   readonly #groups: readonly NodeGroup[];
   readonly #pools: Pools;
   readonly #reach: (Reach | undefined)[] = [];
+  readonly #lasting: (Lasting | undefined)[];
   /** By class: what its pods need. Worked out when first asked for. */
   #demands: (Demand | undefined)[] | undefined;
 
@@ -68,24 +73,14 @@ export class Reaches {
     this.#world = world;
     this.#pools = pools;
     this.#groups = groups;
+    this.#lasting = lastingIn(world, pools);
   }
 
   /** What pods of a class can use, with every group of new nodes there is by now. */
   of(podClass: PodClass): Reach {
     let reach = this.#reach[podClass.id];
     if (!reach) {
-      const templates = this.#cheapFirst(
-        podClass,
-        this.#world.templates.flatMap((template) => this.#opening(podClass, template)),
-      );
-      const [first] = templates;
-      reach = {
-        market: first?.template.catalog.view(first.bases[0]!, first.portMask),
-        kinds: this.#world.kinds.filter((kind) => this.#suitsKind(podClass, kind)),
-        templates,
-        live: [],
-        seen: 0,
-      };
+      reach = { ...this.#lastingOf(podClass), live: [], seen: 0 };
       this.#reach[podClass.id] = reach;
     }
     for (; reach.seen < this.#groups.length; reach.seen++) {
@@ -93,6 +88,24 @@ export class Reaches {
       if (entry) reach.live.push(entry);
     }
     return reach;
+  }
+
+  #lastingOf(podClass: PodClass): Lasting {
+    let lasting = this.#lasting[podClass.id];
+    if (!lasting) {
+      const templates = this.#cheapFirst(
+        podClass,
+        this.#world.templates.flatMap((template) => this.#opening(podClass, template)),
+      );
+      const [first] = templates;
+      lasting = {
+        market: first?.template.catalog.view(first.bases[0]!, first.portMask),
+        kinds: this.#world.kinds.filter((kind) => this.#suitsKind(podClass, kind)),
+        templates,
+      };
+      this.#lasting[podClass.id] = lasting;
+    }
+    return lasting;
   }
 
   #cheapFirst(podClass: PodClass, templates: readonly Opening[]): readonly Opening[] {
@@ -182,6 +195,15 @@ export class Reaches {
 function openingOf({ templates }: Reach, template: Template): Opening | undefined {
   for (let i = 0; i < templates.length; i++) if (templates[i]!.template === template) return templates[i];
   return undefined;
+}
+
+/** By class, for all packings of a world: many of them differ in little but the order of their pods. */
+const lastingOfWorlds = new WeakMap<World['templates'], Record<Pools, (Lasting | undefined)[]>>();
+
+function lastingIn({ templates }: World, pools: Pools): (Lasting | undefined)[] {
+  let known = lastingOfWorlds.get(templates);
+  if (!known) lastingOfWorlds.set(templates, (known = { cheapest: [], last: [] }));
+  return known[pools];
 }
 
 /** By class: the requests of its pods; how many there are stands in for the machines they need. */

@@ -12,7 +12,7 @@ import { consolidate, type Removable } from '../../scheduling/removal/consolidat
 import { Balance, type Score } from './balanced.ts';
 import { type Candidate, isEmpty } from './candidates.ts';
 import { bySavings, type Concern, type Method, type MethodView, type Proposal } from './method.ts';
-import { cannotBeCheaper, cheaperReplacements } from './replacement-rules.ts';
+import { cannotBeCheaper, cheaperReplacements, type ReplacementRules, whyNotPaidSo } from './replacement-rules.ts';
 import { unfinishedMachines, unsettledMachines } from './snapshot.ts';
 
 export interface ConsolidationOptions {
@@ -94,6 +94,7 @@ export class Consolidation implements Method {
       budget: (pool) => budgets.left(pools.get(pool)!),
       movePrice: snapshot.settings.podMovePrice,
       approve: (going, claims, pods) => approve(going, claims, pods, view, balance),
+      refuse: (going, claims) => whyNotPaidSo(candidatesOf(going), claims, rulesOf(view)),
       explain: ({ candidate }, why) => reject(candidate, 'unconsolidatable', why),
       expired: () => {
         timedOut ||= clock !== undefined && clock() >= end;
@@ -126,22 +127,28 @@ function isSoldWithout({ offerings }: InstanceType, label: string): boolean {
   );
 }
 
+function candidatesOf(going: readonly Going[]): Candidate[] {
+  return going.map(({ candidate }) => candidate);
+}
+
+function rulesOf({ snapshot, catalog }: MethodView): ReplacementRules {
+  return { catalog, spotToSpot: snapshot.settings.featureGates.SpotToSpotConsolidation };
+}
+
 /** Whether a consolidation keeps all rules about prices; the machines with the types that do, or why not. */
 function approve(
   going: readonly Going[],
   claims: readonly NewNodeClaim[],
   pods: number,
-  { snapshot, catalog }: MethodView,
+  view: MethodView,
   balance: Balance,
 ): readonly NewNodeClaim[] | string {
-  const candidates = going.map(({ candidate }) => candidate);
+  const { snapshot } = view;
+  const candidates = candidatesOf(going);
   const problem = whyNotWorth(candidates, claims, pods, snapshot, balance);
   if (problem === cannotBeCheaper && planted('moves-for-nothing')) return claims;
   if (problem !== undefined || claims.length === 0) return problem ?? claims;
-  const kept = cheaperReplacements(candidates, claims, {
-    catalog,
-    spotToSpot: snapshot.settings.featureGates.SpotToSpotConsolidation,
-  });
+  const kept = cheaperReplacements(candidates, claims, rulesOf(view));
   if (typeof kept === 'string') return kept;
   // Of types that are left out the cheapest may be one: then it saves less than it seemed.
   return whyNotWorth(candidates, kept, pods, snapshot, balance) ?? kept;

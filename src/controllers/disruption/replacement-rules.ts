@@ -15,6 +15,8 @@ const spotFlexibility = 15;
 
 export const cannotBeCheaper = "Can't replace with a cheaper node";
 
+const spotToSpotDisabled = "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node";
+
 export const notComparable = 'Its price and that of its replacement in another cloud are not both known';
 
 export interface ReplacementRules {
@@ -33,7 +35,7 @@ export function cheaperReplacements(
   const bought = claims.reduce((sum, claim) => sum + claim.price, 0);
   if (!(bought < price)) return cannotBeCheaper;
   if (!areComparable(candidates, claims, catalog)) return notComparable;
-  const allSpot = candidates.every(({ machine }) => machine.labels[labels.capacityType] === capacityTypes.spot);
+  const allSpot = areAllSpot(candidates);
   const replaced = pricesByType(candidates);
   const filtered: NewNodeClaim[] = [];
   for (const claim of claims) {
@@ -42,7 +44,7 @@ export function cheaperReplacements(
     const sold = catalog.instanceTypes[claim.nodePool] ?? [];
     const priced = new PricedTypes(claim, workedFor(claim.requirements, sold), sold);
     const isSpot = allSpot && priced.allows(capacityTypes.spot);
-    if (isSpot && !spotToSpot) return "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node";
+    if (isSpot && !spotToSpot) return spotToSpotDisabled;
     const narrowed = isSpot ? priced.only(capacityTypes.spot) : priced.forced();
     const kept = narrowed
       .below(ceiling)
@@ -55,6 +57,24 @@ export function cheaperReplacements(
     filtered.push(result.claim());
   }
   return filtered;
+}
+
+/** Why these candidates do not go for machines that are paid so, whatever they cost. */
+export function whyNotPaidSo(
+  candidates: readonly Candidate[],
+  claims: readonly NewNodeClaim[],
+  { spotToSpot, catalog }: ReplacementRules,
+): string | undefined {
+  if (spotToSpot || !areAllSpot(candidates)) return undefined;
+  const maySpot = claims.some(({ nodePool, requirements }) => {
+    const paid = workedFor(requirements, catalog.instanceTypes[nodePool] ?? []).requirements.get(labels.capacityType);
+    return paid?.has(capacityTypes.spot) ?? true;
+  });
+  return maySpot ? spotToSpotDisabled : undefined;
+}
+
+function areAllSpot(candidates: readonly Candidate[]): boolean {
+  return candidates.every(({ machine }) => machine.labels[labels.capacityType] === capacityTypes.spot);
 }
 
 /** Between machines of several clouds a guessed price decides nothing. */

@@ -45,6 +45,11 @@ export interface ConsolidateOptions<T extends Removable> {
     claims: readonly NewNodeClaim[],
     pods: number,
   ) => readonly NewNodeClaim[] | string;
+  /**
+   * Why nodes do not go for machines of this kind, whatever they cost: a cheap question that `approve` asks as well. Where it
+   * has an answer no better packing is looked for, nor one for some of them.
+   */
+  readonly refuse?: (nodes: readonly T[], claims: readonly NewNodeClaim[]) => string | undefined;
   /** Says, for a node by itself, why it stays. */
   readonly explain?: (node: T, why: string) => void;
   /** What moving a pod is worth, by the hour; 0 unless told. */
@@ -243,7 +248,7 @@ class Search<T extends Removable> {
     const priceOf = (some: readonly number[]): number =>
       some.reduce((sum, slot) => sum + this.#bySlot.get(slot)!.price, 0);
     const costOf = ({ claims }: Removal): number => claims.reduce((sum, { price }) => sum + price, 0);
-    const first = this.#removals.tryReplace(slots, priceOf(slots));
+    const first = this.#buy(slots, priceOf(slots));
     if (!first || slots.length === 1) return first;
     const bought = first.claims.map(({ price }) => price);
     // The least wasteful come last: of nodes that are alike, those with the most on them stay.
@@ -257,11 +262,18 @@ class Search<T extends Removable> {
     const rest = slots.filter((slot) => !kept.includes(slot));
     this.#removals.takeBack();
     if (rest.length > 0) {
-      const second = this.#removals.tryReplace(rest, priceOf(rest) * (1 + 1e-9));
+      const second = this.#buy(rest, priceOf(rest) * (1 + 1e-9));
       if (second && costOf(second) + priceOf(kept) <= costOf(first) + 1e-9) return second;
       if (second) this.#removals.takeBack();
     }
-    return this.#removals.tryReplace(slots, priceOf(slots));
+    return this.#buy(slots, priceOf(slots));
+  }
+
+  #buy(slots: readonly number[], budget: number): Removal | undefined {
+    const { refuse } = this.#options;
+    if (!refuse) return this.#removals.tryReplace(slots, budget);
+    const nodes = slots.map((slot) => this.#bySlot.get(slot)!);
+    return this.#removals.tryReplace(slots, budget, (claims) => refuse(nodes, claims) === undefined);
   }
 
   *#tryReplace(slots: readonly number[]): Steps<void> {
@@ -277,6 +289,7 @@ class Search<T extends Removable> {
       if (removal) {
         if (this.#settle(removal)) return;
         this.#removals.takeBack();
+        if (this.#isRefused(nodes, removal.claims)) return;
       } else if (live.length === 1)
         this.#options.explain?.(nodes[0]!, (worthIt ? this.#removals.whyNot() : undefined) ?? cannotBeCheaper);
     }
@@ -284,6 +297,14 @@ class Search<T extends Removable> {
     const middle = Math.ceil(live.length / 2);
     yield* this.#tryReplace(live.slice(0, middle));
     yield* this.#tryReplace(live.slice(middle));
+  }
+
+  /** Whether none of these nodes goes for machines of this kind: then no part of them does, either. */
+  #isRefused(nodes: readonly T[], claims: readonly NewNodeClaim[]): boolean {
+    const why = claims.length === 0 ? undefined : this.#options.refuse?.(nodes, claims);
+    if (why === undefined) return false;
+    for (const node of nodes) this.#options.explain?.(node, why);
+    return true;
   }
 
   // ---- commands

@@ -30,6 +30,21 @@ export interface Removal {
   readonly claims: readonly NewNodeClaim[];
 }
 
+/** What is to be bought. */
+interface Order {
+  readonly slots: readonly number[];
+  readonly pods: readonly number[];
+  readonly budget: number;
+  readonly isPromising: (claims: readonly NewNodeClaim[]) => boolean;
+}
+
+/** A packing, and what it buys. */
+interface Purchase {
+  readonly packed: Packed;
+  readonly claims: readonly NewNodeClaim[];
+  readonly price: number;
+}
+
 /** How to pack; see plan.ts. */
 interface Way {
   readonly tolerance?: number;
@@ -78,6 +93,11 @@ export class Removals {
   readonly #reservations = new Map<string, number>();
   /** Says why the last replacement could not be had; looked into only when somebody asks. */
   #whyNot: (() => string) | undefined;
+  /** What was bought for whom while nothing had been kept. */
+  readonly #answers = new Map<
+    string,
+    { readonly purchase: Purchase | undefined; readonly whyNot: (() => string) | undefined }
+  >();
   /** What takes the question back. */
   #undo: (() => void)[] = [];
   /** What takes back all that was kept. */
@@ -171,9 +191,14 @@ export class Removals {
 
   /**
    * Takes nodes away and buys for less than `budget` what their pods need beyond the others; undefined, and nothing
-   * changed, when that cannot be had.
+   * changed, when that cannot be had. `isPromising`: whether machines like these would do at all; no better ones are looked for
+   * where they would not.
    */
-  tryReplace(slots: readonly number[], budget: number): Removal | undefined {
+  tryReplace(
+    slots: readonly number[],
+    budget: number,
+    isPromising: (claims: readonly NewNodeClaim[]) => boolean = () => true,
+  ): Removal | undefined {
     const pods = this.#takeAway(slots);
     this.#whyNot = undefined;
     if (this.#mindsUndecided(pods)) {
@@ -181,7 +206,44 @@ export class Removals {
       this.takeBack();
       return undefined;
     }
-    let best: { packed: Packed; claims: NewNodeClaim[]; price: number } | undefined;
+    const best = this.#bought({ slots, pods, budget, isPromising });
+    if (!best) {
+      this.takeBack();
+      return undefined;
+    }
+    const moves: { pod: number; slot: number }[] = [];
+    for (const { pod, target } of best.packed.steps) {
+      if (target) this.#take(target, pod);
+      moves.push({ pod, slot: target?.slot ?? -1 });
+    }
+    for (const node of best.packed.nodes) this.#countNew(node);
+    for (const claim of best.claims) this.#chargeLimits(claim);
+    if (!this.#holdReservations(best.claims)) {
+      this.#whyNot = () => 'the reservation that would take its pods is used up';
+      this.takeBack();
+      return undefined;
+    }
+    return { slots, moves, claims: best.claims };
+  }
+
+  /** What is bought for these pods; every strategy asks the same of a cluster from which nothing is gone for good. */
+  #bought(order: Order): Purchase | undefined {
+    if (this.#kept.length > 0) return this.#buy(order);
+    const { slots, budget } = order;
+    const key = `${budget} ${slots.join()}`;
+    const known = this.#answers.get(key);
+    if (known) {
+      this.#whyNot = known.whyNot;
+      return known.purchase;
+    }
+    const purchase = this.#buy(order);
+    this.#answers.set(key, { purchase, whyNot: this.#whyNot });
+    return purchase;
+  }
+
+  /** The cheapest way to pack these pods for less than `budget`. */
+  #buy({ slots, pods, budget, isPromising }: Order): Purchase | undefined {
+    let best: Purchase | undefined;
     const order = Int32Array.from(pods);
     const world: World = { ...this.world, batch: { ...this.world.batch, order } };
     const restore = this.#remember(pods);
@@ -201,28 +263,13 @@ export class Removals {
       restore(packed);
     };
     attempt({});
+    if (best && !isPromising(best.claims)) return best;
     // Other ways cost more to find: only where the bound says that much is left to gain.
     const bound = this.leastCost(slots);
     if (pods.length > 1 && (best?.price ?? budget) > farFromBound * bound) attempt(thrifty);
     if (this.#thorough && pods.length > 1 && pods.length <= fewPods)
       for (const way of otherWays) if (best && best.price > nearBound * bound) attempt(way);
-    if (!best) {
-      this.takeBack();
-      return undefined;
-    }
-    const moves: { pod: number; slot: number }[] = [];
-    for (const { pod, target } of best.packed.steps) {
-      if (target) this.#take(target, pod);
-      moves.push({ pod, slot: target?.slot ?? -1 });
-    }
-    for (const node of best.packed.nodes) this.#countNew(node);
-    for (const claim of best.claims) this.#chargeLimits(claim);
-    if (!this.#holdReservations(best.claims)) {
-      this.#whyNot = () => 'the reservation that would take its pods is used up';
-      this.takeBack();
-      return undefined;
-    }
-    return { slots, moves, claims: best.claims };
+    return best;
   }
 
   /** What stood in the way of the replacement that was asked about last, beside its price; undefined: the price did. */

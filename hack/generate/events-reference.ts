@@ -9,9 +9,9 @@ import type { Generator } from './generator.ts';
 export function renderEventsReference(kinds: readonly EventKind[]): string {
   const all = kinds.toSorted((a, b) => compareStrings(a.reason, b.reason) || compareStrings(a.on.join(), b.on.join()));
   const rows = all.map(({ reason, type, on, dedupeMs, help }) =>
-    row([`\`${reason}\``, type, on.join(', '), formatDuration(dedupeMs).replace(/0s$/, ''), help]),
+    row([`\`${reason}\``, type, on.join(', '), windowOf(dedupeMs), help]),
   );
-  const { help, on } = conditionEvent('');
+  const { help, on, dedupeMs } = conditionEvent('');
   return [
     '<!-- Generated from src/controllers/events.ts by `npm run generate`. Do not edit. -->',
     '',
@@ -23,9 +23,13 @@ export function renderEventsReference(kinds: readonly EventKind[]): string {
     row(['Reason', 'Type', 'About', 'Once in', 'Meaning']),
     row(['---', '---', '---', '---', '---']),
     ...rows,
-    row(['*the type of a condition*', 'Normal', on.join(', '), '2m', help]),
+    row(['*the type of a condition*', 'Normal', on.join(', '), windowOf(dedupeMs), help]),
     '',
   ].join('\n');
+}
+
+function windowOf(dedupeMs: number): string {
+  return dedupeMs === 0 ? 'each time' : formatDuration(dedupeMs).replace(/0s$/, '');
 }
 
 function row(cells: readonly string[]): string {

@@ -199,7 +199,7 @@ test('events have the reasons, types and windows of upstream', () => {
       'InvalidDoNotDisruptAnnotation Warning 2',
       'DoNotDisruptUntil Normal 2',
       'DoNotDisruptGracePeriodElapsed Normal 2',
-      'Finalized Normal 2',
+      'Finalized Normal 0',
     ].toSorted(),
   );
 });

@@ -121,7 +121,7 @@ export const eventKinds = {
   // NodeClaims
   failedConsistencyCheck: warning('FailedConsistencyCheck', {
     on: claim,
-    help: 'The node is not what was bought: less of a resource, or a taint that is missing.',
+    help: 'The node is not what was bought: it has less of a resource than its cloud said; the message says of which.',
   }),
   insufficientCapacityError: warning('InsufficientCapacityError', {
     on: claim,
@@ -149,12 +149,21 @@ export const eventKinds = {
     help: 'The protection that the pod asked for has run out.',
   }),
   // Any object of ours
-  finalized: normal('Finalized', { on: ours, help: 'A finalizer was removed: the object is gone or about to be.' }),
+  finalized: normal('Finalized', {
+    on: ours,
+    help: 'A finalizer was removed: the object is gone or about to be.',
+    dedupeMs: 0,
+  }),
 } as const satisfies Readonly<Record<string, EventKind>>;
 
 /** A condition of an object changed: the reason is the condition's type. */
 export function conditionEvent(type: string): EventKind {
-  return normal(type, { on: ours, help: 'A condition of the object changed; the message says from what to what.' });
+  return normal(type, {
+    on: ours,
+    help: 'A condition of the object changed; the message says from what to what.',
+    // One that goes to and fro is worth knowing about.
+    dedupeMs: 0,
+  });
 }
 
 export interface EventOptions {

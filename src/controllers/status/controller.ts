@@ -97,12 +97,11 @@ class StatusFollower<T extends KubeObject> {
     for (const finalizer of finalizers) this.#tell(eventKinds.finalized, object, `Finalized ${finalizer}`);
   }
 
-  /** Each time it happens: a condition that goes to and fro is worth knowing about. */
   #tell(kind: EventKind, object: T, message: string): void {
     const { cluster, informer } = this.#options;
     const { group, version, kind: type } = informer.type;
     const named = { ...object, apiVersion: group === '' ? version : `${group}/${version}`, kind: type };
-    cluster.events.publish({ ...eventOf(kind, named, message), dedupeMs: 0 });
+    cluster.events.publish(eventOf(kind, named, message));
   }
 }
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { clusterApiNodeClassKind } from '../api/cluster-api-node-class.ts';
 import { getCondition } from '../api/conditions.ts';
 import { crdOf } from '../api/kind.ts';
-import { commonLabelSet } from '../api/labels.ts';
+import { commonLabelSet, labels } from '../api/labels.ts';
 import { nodePool } from '../api/testing/objects.ts';
 import type { CloudProvider } from '../cloud/provider.ts';
 import { ControllerContext } from '../controllers/nodeclaim/context.ts';
@@ -100,6 +103,49 @@ describe('which clouds run', () => {
   test('a name that nobody has is an error that says which there are', async () => {
     const loading = loadProviders(partsWith({ providers: ['mars'] }), [...kwok, moon().known]);
     await expect(loading).rejects.toThrow('no such provider: mars; there is kwok, moon');
+  });
+});
+
+describe('a file of instance types', () => {
+  let folder: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'karpenter-types-'));
+  });
+  afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+  const zone = (value: string) => [
+    { key: labels.zone, operator: 'In', values: [value] },
+    { key: labels.capacityType, operator: 'In', values: ['spot'] },
+  ];
+  const entry = (name: string, changes: object = {}) => ({
+    name,
+    architecture: 'amd64',
+    operatingSystems: ['linux'],
+    resources: { cpu: '4', memory: '8Gi' },
+    offerings: [{ Price: 1, Requirements: zone('a') }],
+    ...changes,
+  });
+  const load = (...entries: unknown[]) => {
+    const instanceTypesFilePath = join(folder, 'types.json');
+    writeFileSync(instanceTypesFilePath, JSON.stringify(entries));
+    return loadProviders(partsWith({ instanceTypesFilePath }), kwok);
+  };
+
+  test('is sold without its broken entries, each of which has a line in the log', async () => {
+    const broken = [entry('x', { offerings: [{ Price: 1, Requirements: [null] }] }), entry('y', { resources: {} }), 7];
+    const { registry } = await load(entry('good'), ...broken);
+    const sold = await registry.providers[0]!.instanceTypes(nodePool(), new AbortController().signal);
+    expect(sold.map(({ name }) => name)).toEqual(['good']);
+    const told = world.log.lines.filter(({ message }) => message === 'ignoring an instance type');
+    expect(told.map(({ level, fields }) => [level, fields['problem']])).toEqual([
+      ['error', '[1] x: offerings[0]: requirements must be a list of objects'],
+      ['error', '[2] y: resources.cpu is missing'],
+      ['error', '[3]: expected an object'],
+    ]);
+  });
+
+  test('in which nothing can be used is an error that says why', async () => {
+    await expect(load(entry(''))).rejects.toThrow('types.json: no usable instance type: [0] : name is missing');
   });
 });
 

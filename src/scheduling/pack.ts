@@ -134,12 +134,7 @@ export class Packer {
     let timedOut = false;
     let steps = 0;
     for (let progress = true; waiting.length > 0 && !timedOut; ) {
-      if (!progress) {
-        // Nobody else can be placed as things are: now domains are decided for those who are left.
-        if (this.#levels || !this.#canLevel(waiting)) break;
-        this.#levels = true;
-        failedAt.clear();
-      }
+      if (!this.#goesOn(progress, waiting, failedAt)) break;
       progress = false;
       const again: number[] = [];
       for (let i = 0; i < waiting.length; i++) {
@@ -168,6 +163,15 @@ export class Packer {
     }
     const failed = Array.from(waiting, (pod) => ({ pod, why: why.get(pod) ?? 'deadline' }));
     return { nodes: this.#nodes, steps: this.#steps, failed, timedOut, attempts: steps, limits: this.#limits };
+  }
+
+  /** Whether another round may place somebody: the last one did, or domains are decided from now on for those who are left. */
+  #goesOn(progress: boolean, waiting: Int32Array | readonly number[], failedAt: Map<number, unknown>): boolean {
+    if (progress) return true;
+    if (this.#levels || !this.#canLevel(waiting)) return false;
+    this.#levels = true;
+    failedAt.clear();
+    return true;
   }
 
   /** Tells a thrifty pass what will be asked for where. */

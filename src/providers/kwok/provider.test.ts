@@ -97,6 +97,13 @@ describe('the pretended cloud', () => {
     expect(node.spec?.taints).toContainEqual({ key: 'karpenter.sh/unregistered', effect: 'NoExecute' });
   });
 
+  test('sells the same as before, in the same list: whoever looked at it need not look again', async () => {
+    const provider = (await world()).start();
+    const types = await provider.instanceTypes();
+    expect(types).toHaveLength(144);
+    expect(await provider.instanceTypes()).toBe(types);
+  });
+
   test('sells what is told apart by labels of its own file, whether a NodeClaim names them or not', async () => {
     const [type] = defaultInstanceTypes();
     const offerings = ['a', 'b'].map((rack, i) => ({

@@ -51,6 +51,8 @@ export class KwokProvider implements CloudProvider {
   ];
   readonly #options: KwokProviderOptions;
   readonly #types: ReadonlyMap<string, InstanceType>;
+  /** The same list for all who ask: what was worked out about it once holds as long as it is the same. */
+  readonly #sold: readonly InstanceType[];
   readonly #booting = new Map<string, Booting>();
   #isClosed = false;
 
@@ -58,6 +60,7 @@ export class KwokProvider implements CloudProvider {
     this.#options = options;
     const types = options.types ?? defaultInstanceTypes();
     this.#types = new Map(types.map((type) => [type.name, type]));
+    this.#sold = [...this.#types.values()];
     this.labels = kwokLabelSet(types.flatMap((t) => t.offerings.flatMap((o) => o.requirements.map((r) => r.key))));
   }
 
@@ -106,7 +109,7 @@ export class KwokProvider implements CloudProvider {
   }
 
   instanceTypes(): Promise<readonly InstanceType[]> {
-    return Promise.resolve([...this.#types.values()]);
+    return Promise.resolve(this.#sold);
   }
 
   driftReason(): Promise<string> {

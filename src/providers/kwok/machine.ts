@@ -30,7 +30,16 @@ type Resources = Record<string, string>;
 export function machineName(claim: NodeClaim): string {
   const { uid: own = '', resourceVersion = '' } = claim.metadata;
   const uid = planted('kwok-launches-again') ? resourceVersion : own.replaceAll('-', '');
-  return `kwok-${claim.metadata.name}-${uid.slice(0, 10)}`;
+  return `kwok-${shortened(claim.metadata.name ?? '', longestName)}-${uid.slice(0, 10)}`;
+}
+
+/** What leaves room in the name of a Node for what we add to it. */
+const longestName = 230;
+const longestLabel = 63;
+
+/** The beginning of a name, which ends as names may. */
+function shortened(name: string, most: number): string {
+  return name.length <= most ? name : name.slice(0, most).replace(/[^a-z0-9]+$/, '');
 }
 
 export function providerIDOf(claim: NodeClaim): string {
@@ -134,7 +143,7 @@ function labelsOf(claim: NodeClaim, type: InstanceType, offering: Choice['offeri
     [labels.instanceType]: type.name,
     [kwokLabels.price]: offering.price.toFixed(6),
     [kwokLabels.partition]: 'a',
-    [labels.hostname]: claim.metadata.name ?? '',
+    [labels.hostname]: shortened(claim.metadata.name ?? '', longestLabel),
     [kwokLabels.fakeNode]: fake,
   };
   return Object.fromEntries(Object.entries(all).sort(([a], [b]) => compareStrings(a, b)));

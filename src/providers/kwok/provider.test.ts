@@ -135,6 +135,16 @@ describe('the pretended cloud', () => {
     expect((await nodes.list()).items).toHaveLength(1);
   });
 
+  test('makes a Node for a NodeClaim of any name that may be', async () => {
+    const { clock, nodes, start } = await world();
+    const provider = start();
+    for (const [i, name] of [`${'n'.repeat(61)}.${'a'.repeat(62)}`, `x.${'y'.repeat(251)}`, 'dots.are.fine'].entries())
+      await provider.create(claim({ name, uid: `${i}e8bc430-9c3a-11d9-9669-0800200c9a66` }), signal);
+    await clock.step(1000);
+    const names = (await nodes.list()).items.map(({ metadata }) => metadata.labels?.[labels.hostname]);
+    expect(names.toSorted()).toEqual(['dots.are.fine', `${'n'.repeat(61)}.a`, `x.${'y'.repeat(61)}`]);
+  });
+
   test('spreads equal offerings over the zones', async () => {
     const { start } = await world();
     const provider = start();

@@ -688,6 +688,28 @@ describe('what there is', () => {
     expect(await w.replicas('md')).toBe(0);
   });
 
+  test('§1.1 GAP: the whole controller keeps to one namespace where its credentials allow no more', async () => {
+    const refusal = { status: 403, body: { kind: 'Status', reason: 'Forbidden', message: 'only in one' } };
+    const isRefused = (path: string): boolean => /cluster\.x-k8s\.io\/v1beta1\/(?!namespaces\/one\/)[a-z]/.test(path);
+    await world({
+      hubNamespace: 'one',
+      door: (transport) => ({
+        request: async (request) => (isRefused(request.path) ? refusal : transport.request(request)),
+        watch: async (request) => (isRefused(request.path) ? refusal : transport.watch(request)),
+        close: () => transport.close(),
+      }),
+    });
+    for (const name of ['one', 'two']) {
+      await w.hub.resource(kinds.Namespace).create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+      await w.member('md', { namespace: name, annotations: { [annotations.price]: name === 'one' ? '2' : '1' } });
+    }
+    await w.pass(5000);
+    const claim = await w.launch(await w.claim('a'));
+    expect([await w.replicas('md', 'one'), await w.replicas('md', 'two')]).toEqual([1, 0]);
+    await w.remove(claim);
+    expect(await w.replicas('md', 'one')).toBe(0);
+  });
+
   test('§1.1 GAP: NodeClaims of another cluster on the same management cluster are none of ours', async () => {
     await world();
     await w.member('md');

@@ -43,6 +43,8 @@ export interface WorldOptions {
   /** The kinds of Cluster API are not installed. */
   readonly withoutKinds?: boolean;
   readonly withNodeClassController?: boolean;
+  /** The only namespace of the management cluster that is looked at. */
+  readonly hubNamespace?: string;
   /** Labels that the managers copy to Nodes besides the usual ones. */
   readonly isSynced?: (key: string) => boolean;
 }
@@ -154,7 +156,7 @@ export class CapiWorld {
     this.#running.abort(new Error('crashed'));
     this.#running = new AbortController();
     const { clock, log } = this;
-    const { door = (transport) => transport, isSynced = () => false } = this.#options;
+    const { door = (transport) => transport, isSynced = () => false, hubNamespace: namespace } = this.#options;
     const common = { clock, random: this.#random, log: silentLogger };
     const own = new Cluster({ ...common, name: 'karpenter', transport: this.#servers.karpenter.transport() });
     const away = new Cluster({
@@ -163,7 +165,8 @@ export class CapiWorld {
       transport: this.#watched(door(this.#servers.hub.transport())),
     });
     const { metrics } = this;
-    const hub = new Hub({ cluster: away, karpenter: own.client, clock, log, metrics });
+    const only = namespace === undefined ? {} : { namespace };
+    const hub = new Hub({ cluster: away, karpenter: own.client, clock, log, metrics, ...only });
     this.provider = new ClusterApiProvider({ hub, karpenter: own, workload: own, clock, log, metrics, isSynced });
     const { signal } = this.#running;
     clock.after(1, () => {

@@ -141,7 +141,7 @@ describe('the pretended cloud', () => {
     for (const [i, name] of [`${'n'.repeat(61)}.${'a'.repeat(62)}`, `x.${'y'.repeat(251)}`, 'dots.are.fine'].entries())
       await provider.create(claim({ name, uid: `${i}e8bc430-9c3a-11d9-9669-0800200c9a66` }), signal);
     await clock.step(1000);
-    const names = (await nodes.list()).items.map(({ metadata }) => metadata.labels?.[labels.hostname]);
+    const names = (await nodes.list()).items.map(({ metadata }) => metadata.labels?.[labels.hostname] ?? '');
     expect(names.toSorted()).toEqual(['dots.are.fine', `${'n'.repeat(61)}.a`, `x.${'y'.repeat(61)}`]);
   });
 

@@ -244,9 +244,15 @@ export class InstanceMachines implements Machines {
   }
 
   async #tags(claim: NodeClaim, nodeClass: LinodeNodeClass, signal: AbortSignal): Promise<string[]> {
+    const own = [...(await this.#identity(claim, signal)), tagOf(hashTag, nodeClassHash(nodeClass))];
+    return [...new Set([...own, ...(nodeClass.spec?.tags ?? [])])].sort();
+  }
+
+  /** The tags that say whose machine it is. */
+  async #identity(claim: NodeClaim, signal: AbortSignal): Promise<string[]> {
     const { clusterName } = this.#options.configuration;
     const pool = claim.metadata.labels?.[wellKnown.nodePool];
-    const own = [
+    return [
       await this.#ownTag(signal),
       `${tagKeys.uid}=${bareUid(claim.metadata.uid ?? '')}`,
       tagOf(tagKeys.nodeClaim, claim.metadata.name ?? ''),
@@ -254,9 +260,7 @@ export class InstanceMachines implements Machines {
       tagOf(tagKeys.nodeClass, claim.spec.nodeClassRef.name),
       tagOf(tagKeys.clusterName, clusterName),
       ownedTag(clusterName),
-      tagOf(hashTag, nodeClassHash(nodeClass)),
     ];
-    return [...new Set([...own, ...(nodeClass.spec?.tags ?? [])])].sort();
   }
 
   /** The tag that only Linodes of this cluster have: clusters of the same name in one account keep apart. */
@@ -300,13 +304,13 @@ export class InstanceMachines implements Machines {
     return tags.includes(own) || planted('linode-claims-the-account');
   }
 
-  /** The Linode with this id, if it is one of this cluster. */
-  async #own(providerID: string, signal: AbortSignal): Promise<LinodeInstance | undefined> {
+  /** The Linode with this id, if it is one of this cluster: by its tag, or by a label that only we give. */
+  async #own(providerID: string, signal: AbortSignal, label?: string): Promise<LinodeInstance | undefined> {
     const id = linodeIdOf(providerID);
     if (id === undefined) return undefined;
     try {
       const linode = await this.#options.client.get<LinodeInstance>(`linode/instances/${id}`, signal);
-      return this.#isOwn(linode, await this.#ownTag(signal)) ? linode : undefined;
+      return linode.label === label || this.#isOwn(linode, await this.#ownTag(signal)) ? linode : undefined;
     } catch (error) {
       if (isGone(error)) return undefined;
       throw error;
@@ -363,9 +367,11 @@ export class InstanceMachines implements Machines {
   }
 
   async tag(claim: NodeClaim, change: TagChange, signal: AbortSignal): Promise<void> {
-    const linode = await this.#own(claim.status?.providerID ?? '', signal);
+    const linode = await this.#own(claim.status?.providerID ?? '', signal, machineLabel(claim.metadata));
     if (!linode) throw new NodeClaimNotFoundError(`there is no machine ${claim.status?.providerID}`);
-    const tags = changedTags(linode.tags, change);
+    // Its own as well: without them nobody would know it for ours.
+    const add = [...(await this.#identity(claim, signal)), ...change.add];
+    const tags = changedTags(linode.tags, { ...change, add });
     if (tags) await this.#options.client.put(`linode/instances/${linode.id}`, { tags }, signal);
   }
 

@@ -193,6 +193,20 @@ describe('tags', () => {
     expect(calls()).toBe(before);
   });
 
+  test.each(['lke', 'instance'] as const)('that a person takes off (%s) are put back within minutes', async (mode) => {
+    const world = await start({ mode, nodeClass: { tags: ['team=a'] } });
+    const claim = await running(world, 'a');
+    const path = `/linode/instances/${claim.status!.providerID!.slice('linode://'.length)}`;
+    const tags = async (): Promise<string[]> => (await world.person<{ tags: string[] }>('GET', path)).tags;
+    const before = (await tags()).filter((tag) => !tag.includes('/hash='));
+    await world.person('PUT', path, { tags: ['by-hand'] });
+    await world.pass(11 * 60_000);
+    expect(await tags()).toEqual(expect.arrayContaining([...before, 'by-hand']));
+    expect((await world.finish(world.provider.get(claim.status!.providerID!, world.signal))).nodeClaim?.uid).toBe(
+      claim.metadata.uid,
+    );
+  });
+
   test('a node that is up keeps no taint in its pool that it is rid of', async () => {
     const world = await start();
     await running(world, 'a');

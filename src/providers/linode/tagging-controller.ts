@@ -25,14 +25,22 @@ export interface TaggingOptions {
   readonly metrics: Metrics;
 }
 
-/** The controller `linode.tagging`. A NodeClaim whose tags are as they should be costs no call. */
+/** How often tags are looked at that nobody here has changed: somebody else may have. */
+const againMs = 10 * 60_000;
+
+/** The controller `linode.tagging`. Events of a NodeClaim whose tags are as they should be cost no call. */
 export function taggingController({ machines, karpenter, clock, log, metrics }: TaggingOptions): Controller {
   const claims = karpenter.informers.get(nodeClaimKind);
   const classes = karpenter.informers.get(linodeNodeClassKind);
+  /** When the tags of a NodeClaim's machine were seen to be right. */
+  const seenAt = new Map<string, number>();
 
   const reconcile = async (name: string, signal: AbortSignal): Promise<Result | void> => {
     const claim = claims.get(name);
-    if (!claim || !isRunning(claim)) return;
+    if (!claim || !isRunning(claim)) {
+      seenAt.delete(name);
+      return;
+    }
     const nodeClass = classes.get(claim.spec.nodeClassRef.name);
     if (!nodeClass) return;
     const { annotations = {} } = claim.metadata;
@@ -40,7 +48,9 @@ export function taggingController({ machines, karpenter, clock, log, metrics }: 
     const applied = appliedTags(annotations[linodeAnnotations.appliedTags]);
     const isInitialized = getCondition(claim, nodeClaimConditions.initialized)?.status === 'True';
     const isTagged = annotations[linodeAnnotations.tagged] === 'true' && deepEqual(wanted, applied);
-    if (isTagged || !isInitialized) return;
+    if (!isInitialized) return;
+    const restMs = againMs - (clock.monotonic() - (seenAt.get(name) ?? Number.NEGATIVE_INFINITY));
+    if (isTagged && restMs > 0) return { requeueAfterMs: restMs };
     try {
       await machines.tag(
         claim,
@@ -50,18 +60,21 @@ export function taggingController({ machines, karpenter, clock, log, metrics }: 
         },
         signal,
       );
-      await machines.settle(claim, signal);
+      if (!isTagged) await machines.settle(claim, signal);
     } catch (error) {
       // Whoever collects garbage sees it too.
       if (isNodeClaimNotFound(error)) return;
       throw error;
     }
+    seenAt.set(name, clock.monotonic());
+    if (isTagged) return { requeueAfterMs: againMs };
     const patch = {
       [linodeAnnotations.tagged]: 'true',
       [linodeAnnotations.appliedTags]: JSON.stringify(wanted),
     };
     const client = karpenter.client.resource(nodeClaimKind);
     await ignoreNotFound(client.patch(name, { metadata: { annotations: patch } }, { signal }));
+    return { requeueAfterMs: againMs };
   };
 
   const controller = new Controller({

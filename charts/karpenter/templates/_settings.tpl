@@ -173,6 +173,10 @@
 {{- include "karpenter.first" (list .Values.settings.linode.ca) }}
 {{- end }}
 
+{{- define "karpenter.setting.LINODE_DEBUG" -}}
+{{- include "karpenter.first" (list .Values.linodeDebug) }}
+{{- end }}
+
 {{- define "karpenter.setting.LINODE_CLIENT_TIMEOUT" -}}
 {{- include "karpenter.first" (list .Values.settings.linode.clientTimeout) }}
 {{- end }}
@@ -379,6 +383,10 @@
 {{- end }}
 {{- with include "karpenter.setting.LINODE_CA" . }}
 - name: LINODE_CA
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.LINODE_DEBUG" . }}
+- name: LINODE_DEBUG
   value: {{ . | quote }}
 {{- end }}
 {{- with include "karpenter.setting.LINODE_CLIENT_TIMEOUT" . }}

@@ -45,7 +45,7 @@ export interface LinodeParts {
 /** The provider and its controllers. Nothing is asked yet. */
 export function assembleLinode(options: AssembleOptions): LinodeParts {
   const { door, configuration, karpenter, workload, clock, random, log, metrics, userAgent } = options;
-  const { token, apiVersion, timeoutMs, mode, memoryOverhead } = configuration;
+  const { token, apiVersion, timeoutMs, mode, memoryOverhead, debug } = configuration;
   const client = new LinodeClient({
     door,
     token,
@@ -54,6 +54,7 @@ export function assembleLinode(options: AssembleOptions): LinodeParts {
     clock,
     metrics,
     ...(userAgent ? { userAgent } : {}),
+    ...(debug ? { log } : {}),
   });
   const account = new Account({ client, configuration, clock });
   const unavailable = new UnavailablePlans(clock);

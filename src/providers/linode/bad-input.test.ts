@@ -237,3 +237,13 @@ test('an LKE that takes orders and never delivers: the plan is not tried again f
   const { labels } = await world.create(world.claim('b', wanted));
   expect(labels['node.kubernetes.io/instance-type']).toBe('g6-standard-2');
 });
+
+test('with LINODE_DEBUG every call is in the log, and the token is not', async () => {
+  const world = await start({ mode: 'instance', configuration: { debug: true } });
+  await world.create(world.claim('a'));
+  const calls = world.log.lines.filter(({ message }) => message === 'called the Linode API');
+  expect(calls.map(({ fields }) => fields)).toContainEqual(
+    expect.objectContaining({ method: 'POST', path: 'linode/instances', code: '200' }),
+  );
+  expect(JSON.stringify(world.log.lines)).not.toContain(token);
+});

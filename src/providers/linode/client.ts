@@ -3,6 +3,7 @@
 // failures typed. The token goes into one header and nowhere else.
 import type { Clock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
+import type { Logger } from '../../runtime/logging.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { isBusy, isTemporary, LinodeApiError, type LinodeProblem, LinodeUnreachableError } from './api-errors.ts';
 import type { Page } from './api-types.ts';
@@ -19,6 +20,8 @@ export interface LinodeClientOptions {
   readonly userAgent?: string;
   readonly timeoutMs?: number;
   readonly limits?: Readonly<Record<LimitName, RateLimit>>;
+  /** Told of every call. */
+  readonly log?: Logger;
 }
 
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -113,7 +116,9 @@ export class LinodeClient {
     const labels = { method, route: routeOf(path) };
     const started = clock.monotonic();
     const count = (code: string): void => {
-      metrics.histogram(linodeMetrics.duration).observe(labels, (clock.monotonic() - started) / 1000);
+      const seconds = (clock.monotonic() - started) / 1000;
+      this.#options.log?.info('called the Linode API', { method, path, code, seconds });
+      metrics.histogram(linodeMetrics.duration).observe(labels, seconds);
       metrics.counter(linodeMetrics.requests).inc({ ...labels, code });
     };
     let response: LinodeResponse;

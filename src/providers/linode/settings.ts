@@ -30,6 +30,12 @@ export const linodeSettings = {
     default: '',
     help: 'File with the certificate authorities to trust for the Linode API, in PEM.',
   }),
+  linodeDebug: bool({
+    env: 'LINODE_DEBUG',
+    chart: ['linodeDebug'],
+    default: false,
+    help: 'Log every call to the Linode API: method, path, status and how long it took. Neither bodies nor the token.',
+  }),
   linodeClientTimeout: text({
     env: 'LINODE_CLIENT_TIMEOUT',
     chart: ['settings.linode.clientTimeout'],
@@ -111,6 +117,8 @@ export interface LinodeConfiguration {
   readonly apiVersion: string;
   readonly ca: string;
   readonly timeoutMs: number;
+  /** Every call is logged. */
+  readonly debug: boolean;
   /** '' where it is to be discovered. */
   readonly region: string;
   readonly mode: 'lke' | 'instance';
@@ -164,6 +172,7 @@ export function linodeConfiguration(given: Given): LinodeConfiguration {
     apiVersion: given.linodeApiVersion,
     ca: given.linodeCa,
     timeoutMs: timeoutOf(given.linodeClientTimeout),
+    debug: given.linodeDebug,
     region: regionOf(given),
     mode: given.linodeMode,
     clusterName: given.clusterName.trim(),

@@ -151,6 +151,7 @@ export class LinodeWorld {
         apiVersion: 'v4beta',
         ca: '',
         timeoutMs: 10_000,
+        debug: false,
         region: this.#options.mode === 'instance' ? this.region : '',
         mode: this.#options.mode ?? 'lke',
         clusterName: this.clusterName,

@@ -12,6 +12,7 @@ import { consolidate, type Removable } from '../../scheduling/removal/consolidat
 import { Balance, type Score } from './balanced.ts';
 import { type Candidate, isEmpty } from './candidates.ts';
 import { bySavings, type Concern, type Method, type MethodView, type Proposal } from './method.ts';
+import { rehearse } from './rehearsal.ts';
 import { cannotBeCheaper, cheaperReplacements, type ReplacementRules, whyNotPaidSo } from './replacement-rules.ts';
 import { unfinishedMachines, unsettledMachines } from './snapshot.ts';
 
@@ -27,6 +28,8 @@ export interface ConsolidationOptions {
 }
 
 const defaultTimeoutMs = 5000;
+/** Where fewer nodes may go, few pods move at once, and what comes of it is soon seen. */
+const largeCluster = 128;
 
 interface Going extends Removable {
   readonly candidate: Candidate;
@@ -105,9 +108,8 @@ export class Consolidation implements Method {
     const keys = new Map(
       [...snapshot.machines.nodes()].map((machine) => [machine.nodeName ?? machine.name, machine.key]),
     );
-    return commands.map(({ nodes, claims, destinations }): Proposal => {
+    const planned = commands.map(({ nodes, claims, destinations }): Proposal => {
       const candidates = nodes.map(({ candidate }) => candidate);
-      for (const { nodePool } of candidates) budgets.take(nodePool);
       const savings = savingsOfAll(candidates, claims);
       return {
         candidates,
@@ -117,6 +119,9 @@ export class Consolidation implements Method {
         scores: balance.scores(candidates, savings),
       };
     });
+    const kept = open.length > largeCluster ? yield* rehearse(problem, planned) : planned;
+    for (const { candidates } of kept) for (const { nodePool } of candidates) budgets.take(nodePool);
+    return [...kept];
   }
 }
 

@@ -4,6 +4,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { nodeClaimKind } from '../../api/node-claim.ts';
 import { isInsufficientCapacity, isNodeClaimNotFound, isNodeClassNotReady } from '../../cloud/errors.ts';
 import { kinds } from '../../kube/kinds.ts';
+import { isWatchStream, type Transport } from '../../kube/transport.ts';
 import type { Machine } from './kinds.ts';
 import { annotations, capacityAnnotations, capi, memberLabel } from './names.ts';
 import { CapiWorld, conflictAnswer, type WorldOptions } from './testing/world.ts';
@@ -24,6 +25,27 @@ const failure = (promise: Promise<unknown>): Promise<unknown> =>
 
 const owners = (machines: readonly Machine[]): (string | undefined)[] =>
   machines.map(({ metadata }) => metadata.annotations?.[annotations.claimName]);
+
+/** Changes of Machines are not told for as long as it is so. */
+function lateMachines(transport: Transport, isLate: () => boolean): Transport {
+  return {
+    request: (request) => transport.request(request),
+    close: () => transport.close(),
+    watch: async (request) => {
+      const stream = await transport.watch(request);
+      if (!isWatchStream(stream) || !request.path.endsWith('/machines')) return stream;
+      return {
+        close: () => stream.close(),
+        async *[Symbol.asyncIterator]() {
+          for await (const event of stream) {
+            while (isLate()) await w.clock.sleep(1000);
+            yield event;
+          }
+        },
+      };
+    },
+  };
+}
 
 async function running(name: string, replicas: number): Promise<void> {
   await w.member(name, { replicas });
@@ -454,6 +476,21 @@ describe('removing', () => {
     const left = await w.machines();
     expect(left).toHaveLength(2);
     expect(left.map(({ spec }) => spec?.providerID)).toContain(b?.status?.providerID);
+  });
+
+  test('lowers replicas once although Machines are told of late', async () => {
+    let isLate = false;
+    await world({ door: (transport) => lateMachines(transport, () => isLate) });
+    await running('md', 1);
+    const [a, b] = await launched(2);
+    await w.stopManagers();
+    isLate = true;
+    for (let i = 0; i < 3; i++) await w.finish(w.provider.delete(a!, w.signal));
+    expect(await w.replicas('md')).toBe(2);
+    isLate = false;
+    await w.startManagers();
+    await w.remove(a!);
+    expect((await w.machines()).map(({ spec }) => spec?.providerID)).toContain(b?.status?.providerID);
   });
 
   test('takes the right Machine out of many, all at once', async () => {

@@ -57,7 +57,7 @@ export class Remover {
       return true;
     }
     const held = holds(this.#scaler.ledger(key), uid);
-    const wasMarked = isMarked(machine);
+    const wasMarked = isMarked(machine) || (!held && (await this.#isPastMarking(machine, signal)));
     // Neither marked nor in the ledger: somebody took the record away. It comes back first, so that it counts once.
     if (!wasMarked && !held) await this.#scaler.enter(key, { kind: 'restore', uid });
     if (!wasMarked) await this.#mark(machine, signal);
@@ -73,6 +73,14 @@ export class Remover {
     if (holds(this.#scaler.ledger(key), uid) || planted('cluster-api-lowers-again')) {
       await this.#scaler.enter(key, { kind: 'release', uid, lost });
     }
+  }
+
+  /** Asks the management cluster itself: what is told of a Machine may be older than our own mark on it. */
+  async #isPastMarking({ metadata }: Machine, signal: AbortSignal): Promise<boolean> {
+    const { name = '', namespace, uid } = metadata;
+    const machines = this.#hub.cluster.client.resource(this.#hub.view.kinds.machine);
+    const current = await ignoreNotFound(machines.get(name, { namespace, signal }));
+    return !current || current.metadata.uid !== uid || isDeleting(current) || isMarked(current);
   }
 
   /** Marks the newest state of a Machine, whoever else writes to it. */

@@ -90,6 +90,16 @@ describe('a NodeClaim whose machine is gone', () => {
 });
 
 describe('a machine whose NodeClaim is gone', () => {
+  test('is drained although its Node was never registered', async () => {
+    const { node } = await orphan('a');
+    await letGo(node);
+    await w.world.advance(3 * round);
+    const going = await w.world.find(kinds.Node, node);
+    expect(going?.metadata.deletionTimestamp).toBeDefined();
+    expect(going?.metadata.finalizers).toContain(terminationFinalizer);
+    expect(w.world.cloud.instances.size).toBe(1);
+  });
+
   test('is removed after a while, its node drained first', async () => {
     const { node } = await orphan('a');
     await w.world.advance(3 * round);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Machines whose NodeClaim is gone: a launch that was cut off before it could be written down, or a NodeClaim whose
 // finalizer somebody took away. Nobody else would ever give them back.
-import { nodeClassLabel } from '../../../api/labels.ts';
+import { nodeClassLabel, terminationFinalizer } from '../../../api/labels.ts';
 import type { NodeClaim } from '../../../api/node-claim.ts';
 import { planted } from '../../../base/defects.ts';
 import { isNodeClaimNotFound } from '../../../cloud/errors.ts';
@@ -68,7 +68,9 @@ export class OrphanCollector {
     const claim = this.#claimOf(instance);
     const remaining = this.#context.nodesOf(claim).filter((node) => !isUnreachable(node));
     for (const node of remaining) {
-      if (node.metadata.deletionTimestamp === undefined) await nodes.delete(node, signal);
+      if (node.metadata.deletionTimestamp !== undefined) continue;
+      const held = await nodes.patch(node, heldForDrain(node, claim), { signal });
+      if (held) await nodes.delete(held, signal);
     }
     if (remaining.length > 0) return;
     try {
@@ -97,6 +99,22 @@ export class OrphanCollector {
       status: { providerID },
     };
   }
+}
+
+/** A Node that was never registered may have pods all the same: it is held until they have left, as any other. */
+function heldForDrain(node: Node, { spec }: NodeClaim): Node {
+  const { finalizers = [], labels } = node.metadata;
+  if (finalizers.includes(terminationFinalizer)) return node;
+  const { nodeClassRef } = spec;
+  return {
+    ...node,
+    metadata: {
+      ...node.metadata,
+      // By this label its cloud is known.
+      labels: { ...labels, [nodeClassLabel(nodeClassRef)]: nodeClassRef.name },
+      finalizers: [...finalizers, terminationFinalizer],
+    },
+  };
 }
 
 /** There is nobody on it to drain. */

@@ -82,4 +82,16 @@ export const scenarios: readonly ScenarioShape[] = [
     description: 'Cluster API with its faults, and people who scale and roll beside the autoscaler',
     clouds: ['cluster-api'],
   },
+  {
+    ...small,
+    name: 'linode',
+    description: 'Linode in LKE mode with the faults of its API, and others in the account',
+    clouds: ['linode'],
+  },
+  {
+    ...small,
+    name: 'linode-instance',
+    description: 'Linode in Instance mode with the faults of its API, and others in the account',
+    clouds: ['linode-instance'],
+  },
 ];

@@ -4,6 +4,7 @@ import { scriptedCloud } from '../cloud/scripted-cloud.ts';
 import type { SimulatedCloud, StoredCloudParts } from '../contract.ts';
 import { clusterApiCloud } from './cluster-api-cloud.ts';
 import { kwokCloud } from './kwok-cloud.ts';
+import { linodeCloud } from './linode-cloud.ts';
 
 /** Few types and none small: some thirty nodes for some three hundred pods. */
 const market = { cpus: [4, 8], reserved: { cpus: 8, count: 3 } };
@@ -12,6 +13,8 @@ const known = {
   scripted: (parts: StoredCloudParts) => scriptedCloud(parts, market),
   kwok: kwokCloud,
   'cluster-api': clusterApiCloud,
+  linode: (parts: StoredCloudParts) => linodeCloud(parts, 'lke'),
+  'linode-instance': (parts: StoredCloudParts) => linodeCloud(parts, 'instance'),
 } satisfies Readonly<Record<string, (parts: StoredCloudParts) => SimulatedCloud>>;
 
 export type CloudName = keyof typeof known;

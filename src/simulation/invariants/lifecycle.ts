@@ -193,7 +193,8 @@ function waste(): Invariant {
   return {
     name: 'machines/waste',
     onChange({ collection, event }) {
-      if (collection === collections.nodes && event.type === 'ADDED') {
+      if (collection === collections.nodes && event.type !== 'DELETED') {
+        // Some clouds say only later which machine a Node is.
         const { metadata, spec } = event.object as Node;
         nodes.set(metadata.name ?? '', spec?.providerID ?? '');
       } else if (collection === collections.pods) {

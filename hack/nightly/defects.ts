@@ -3,7 +3,7 @@
 // noticed when nothing is wrong.
 import { parseArgs } from 'node:util';
 import { type Defect, defects } from '../../src/base/defects.ts';
-import { allDefects, hunt, huntHours, huntSeeds } from '../../src/simulation/defects.ts';
+import { allDefects, cloudDefects, hunt, huntHours, huntSeeds } from '../../src/simulation/defects.ts';
 
 /** `npm run nightly -- defects [DEFECT…] [--seeds N] [--hours H]`: all of them, and none at all, unless some are named. */
 export async function huntDefects(...args: string[]): Promise<boolean> {
@@ -15,7 +15,8 @@ export async function huntDefects(...args: string[]): Promise<boolean> {
   const hours = Number(values.hours ?? huntHours);
   const named = positionals as Defect[];
   let isGood = true;
-  for (const defect of named.length > 0 ? named : [...allDefects, undefined]) {
+  const all = [...allDefects, ...cloudDefects, undefined];
+  for (const defect of named.length > 0 ? named : all) {
     const found = await hunt(defect, { seeds, hours });
     isGood &&= (found !== undefined) === (defect !== undefined);
     const told = found

@@ -33,9 +33,11 @@ export const defects = {
   'moves-for-nothing': 'A node is replaced by one that is not cheaper.',
   'forgets-daemons': 'What daemons take of a machine is not counted.',
   'cluster-api-lowers-again': 'Every try of a deletion lowers the replicas of the MachineDeployment.',
+  'cluster-api-raises-again': 'Every try of a launch raises the replicas of a MachineDeployment.',
   'cluster-api-binds-twice': 'A NodeClaim takes any Machine of its MachineDeployment, whoever has it.',
   'cluster-api-adopts-strangers': 'Machines that were there before the NodeClaim are taken for its own.',
   'linode-launches-again': 'Every try of a launch asks for another node pool.',
+  'linode-forgets-what-it-asked': 'After a request that was not answered, another one is made at once.',
   'linode-claims-the-account': 'Linodes of other clusters in the account count as ours.',
   'linode-failure-is-gone': 'A cloud that cannot be asked counts as one whose machine is gone.',
 } as const satisfies Readonly<Record<string, string>>;

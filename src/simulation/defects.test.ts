@@ -6,6 +6,10 @@ import { type Defect, defects, plant, planted } from '../base/defects.ts';
 import { allDefects, hunt, huntSeeds } from './defects.ts';
 
 const noticedBy: Partial<Record<Defect, string>> = {
+  'cluster-api-binds-twice': 'machines/not-shared',
+  'cluster-api-adopts-strangers': 'cluster-api/strangers',
+  'linode-launches-again': 'linode/no-surplus',
+  'linode-claims-the-account': 'linode/strangers',
   'collects-strangers': 'machines/strangers-stay',
   'ignores-disruption-budgets': 'pods/moved-gently',
   'node-let-go-too-early': 'machines/never-let-go',
@@ -39,7 +43,7 @@ describe('planted defects', () => {
 
 describe('the simulator', () => {
   // All of them are hunted by `npm run nightly -- defects`: these are quick to find.
-  test.each<Defect>(['collects-strangers', 'ignores-disruption-budgets', 'node-let-go-too-early'])(
+  test.each(Object.keys(noticedBy) as Defect[])(
     'finds %s',
     async (defect) => {
       expect(await hunt(defect, { seeds: huntSeeds.slice(0, 2), hours: 1.4 })).toMatchObject({

@@ -32,10 +32,19 @@ export const huntingGround: ScenarioShape = {
 export const huntSeeds: readonly number[] = Array.from({ length: 20 }, (_, i) => i + 1);
 export const huntHours = 2.5;
 
-/** All but those of providers whose clouds are not part of these worlds: their own tests find theirs. */
-export const allDefects = (Object.keys(defects) as Defect[]).filter(
-  (name) => !/^(?:aws|cluster-api|linode)-/.test(name),
-);
+/** All but those of providers, whose clouds are not part of these worlds. */
+export const allDefects = (Object.keys(defects) as Defect[]).filter((name) => !cloudsOf(name));
+
+/** Those of providers: hunted in worlds of their clouds. */
+export const cloudDefects = (Object.keys(defects) as Defect[]).filter((name) => cloudsOf(name));
+
+/** The clouds that a defect can be found in; undefined for those of every world. */
+function cloudsOf(defect: Defect): ScenarioShape['clouds'] {
+  if (defect.startsWith('cluster-api-')) return ['cluster-api'];
+  // Node pools belong to a cluster: only single Linodes can be mistaken for one's own.
+  if (defect === 'linode-claims-the-account') return ['linode-instance'];
+  return defect.startsWith('linode-') ? ['linode'] : undefined;
+}
 
 /** Who noticed a defect, and when. */
 export interface Find {
@@ -49,15 +58,18 @@ export interface Find {
 export interface HuntOptions {
   readonly seeds?: readonly number[];
   readonly hours?: number;
+  /** Other than those that the defect can be found in. */
+  readonly clouds?: ScenarioShape['clouds'];
 }
 
 /** Runs the seeds with a defect in the product, or none, and gives the first that an invariant noticed. */
 export async function hunt(defect: Defect | undefined, options: HuntOptions = {}): Promise<Find | undefined> {
-  const { seeds = huntSeeds, hours = huntHours } = options;
+  const { seeds = huntSeeds, hours = huntHours, clouds = defect && cloudsOf(defect) } = options;
+  const scenario = clouds ? { ...huntingGround, name: `hunt-${clouds[0]}`, clouds } : huntingGround;
   plant(defect);
   try {
     for (const seed of seeds) {
-      const { violations } = await runWorld({ scenario: huntingGround, seed, hours });
+      const { violations } = await runWorld({ scenario, seed, hours });
       const [first] = violations;
       if (!first) continue;
       const { invariant, message, at } = first;

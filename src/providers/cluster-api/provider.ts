@@ -110,7 +110,7 @@ export class ClusterApiProvider implements CloudProvider {
     const uid = claim.metadata.uid ?? '';
     let machine = this.#machineOfClaim(claim);
     let key = machine ? ownerKeyOf(machine) : this.#holder(uid);
-    if (!machine && key === undefined) key = await this.#raise(claim, signal);
+    if (!machine && (key === undefined || planted('cluster-api-raises-again'))) key = await this.#raise(claim, signal);
     else if (machine && key !== undefined && isTemplateKey(key) && !providerIDOf(machine)) {
       // A crash may have left the Machine without what it refers to.
       await this.#makeOrphan(key, claim, signal);

@@ -55,31 +55,32 @@ export class MachineNodes {
 
   /** Nothing runs on it any more: its Nodes fall silent. They are left to the autoscaler, or `swept` away later. */
   async end(machine: Machine, swept: boolean): Promise<void> {
-    for (const name of machine.nodes) await this.#silence(name);
+    for (const name of machine.nodes) await silence(this.#workload, this.#clock, name);
     if (machine.nodes.length === 0 || !swept) return;
     this.#clock.after(sweepMs, () => void this.#sweep(machine));
-  }
-
-  async #silence(name: string): Promise<void> {
-    const nodes = this.#workload.resource(kinds.Node);
-    const node = await ignoreNotFound(nodes.get(name));
-    if (!node) return;
-    await ignoreNotFound(nodes.patch(name, { metadata: { annotations: { [kubeletAnnotation]: 'stopped' } } }));
-    const lastTransitionTime = formatTime(this.#clock.now());
-    const unknown = silentConditions.map((type) => ({
-      type,
-      status: 'Unknown',
-      reason: 'KubeletStopped',
-      message: 'Kubelet stopped posting node status.',
-      lastTransitionTime,
-    }));
-    const others = (node.status?.conditions ?? []).filter(({ type }) => !silentConditions.includes(type as 'Ready'));
-    await ignoreNotFound(nodes.patchStatus(name, { status: { conditions: [...others, ...unknown] } }));
   }
 
   async #sweep(machine: Machine): Promise<void> {
     for (const name of machine.nodes) await ignoreNotFound(this.#workload.resource(kinds.Node).delete(name));
   }
+}
+
+/** Nothing runs behind a Node any more: it falls silent, as if minutes had passed. */
+export async function silence(workload: KubeClient, clock: VirtualClock, name: string): Promise<void> {
+  const nodes = workload.resource(kinds.Node);
+  const node = await ignoreNotFound(nodes.get(name));
+  if (!node) return;
+  await ignoreNotFound(nodes.patch(name, { metadata: { annotations: { [kubeletAnnotation]: 'stopped' } } }));
+  const lastTransitionTime = formatTime(clock.now());
+  const unknown = silentConditions.map((type) => ({
+    type,
+    status: 'Unknown',
+    reason: 'KubeletStopped',
+    message: 'Kubelet stopped posting node status.',
+    lastTransitionTime,
+  }));
+  const others = (node.status?.conditions ?? []).filter(({ type }) => !silentConditions.includes(type as 'Ready'));
+  await ignoreNotFound(nodes.patchStatus(name, { status: { conditions: [...others, ...unknown] } }));
 }
 
 /** A tenth less of everything that is counted in parts. */

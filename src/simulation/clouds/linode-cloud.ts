@@ -15,12 +15,14 @@ import {
 } from '../../embedded/clouds/linode/api.ts';
 import { joinCluster } from '../../embedded/clouds/linode/join.ts';
 import { planNamed } from '../../embedded/clouds/linode/plans.ts';
-import { kinds } from '../../kube/kinds.ts';
+import { kinds, type Node } from '../../kube/kinds.ts';
 import { apiVersionOf, type KubeObject, type ResourceType } from '../../kube/object.ts';
 import { assembleLinode } from '../../providers/linode/assemble.ts';
 import type { LinodeConfiguration } from '../../providers/linode/settings.ts';
+import { silence } from '../cloud/machines.ts';
 import { Mishaps } from '../cloud/mishaps.ts';
-import type { CloudParts, Fault, Happening, Line, SimulatedCloud } from '../contract.ts';
+import { collections } from '../collections.ts';
+import type { Fault, Happening, Line, SimulatedCloud, StoredCloudParts } from '../contract.ts';
 import { between, chance, oneOf, pick } from '../draw.ts';
 import { LinodeBooks } from './linode-books.ts';
 import { linodeInvariants } from './linode-invariants.ts';
@@ -50,7 +52,7 @@ const mishaps = {
   'linode-joins-late': 0.4,
 } as const;
 
-export function linodeCloud(parts: CloudParts, mode: Mode): SimulatedCloud {
+export function linodeCloud(parts: StoredCloudParts, mode: Mode): SimulatedCloud {
   const site = new Site(parts, mode);
   const { books } = site;
   const prices = sold.map((name) => planNamed(name)!);
@@ -83,12 +85,12 @@ class Site {
   readonly books: LinodeBooks;
   readonly mishaps: Mishaps<keyof typeof mishaps>;
   readonly mode: Mode;
-  readonly #parts: CloudParts;
+  readonly #parts: StoredCloudParts;
   #cluster = 0;
   #neighbour = 0;
   #made = 0;
 
-  constructor(parts: CloudParts, mode: Mode) {
+  constructor(parts: StoredCloudParts, mode: Mode) {
     const { clock, random } = parts;
     this.mode = mode;
     this.#parts = parts;
@@ -232,8 +234,19 @@ class Site {
         await hook.booted(machine);
       },
       stopped: (machine) => hook.stopped?.(machine),
-      gone: (machine) => hook.gone(machine),
+      gone: async (machine) => {
+        await this.#silence(machine.providerId);
+        await hook.gone(machine);
+      },
     };
+  }
+
+  /** Whoever holds a Node whose Linode is gone must see that nobody is behind it. */
+  async #silence(providerID: string): Promise<void> {
+    const { store, workload, clock } = this.#parts;
+    const nodes = store.collection(collections.nodes).list().items as readonly Node[];
+    const node = nodes.find(({ spec }) => spec?.providerID === providerID);
+    if (node) await silence(workload, clock, node.metadata.name ?? '');
   }
 
   async #makeCluster(label: string): Promise<number> {
@@ -266,7 +279,7 @@ function refusal(status: number, reason: string, more: Readonly<Record<string, s
   };
 }
 
-function faults(site: Site, { coverage }: CloudParts): Fault[] {
+function faults(site: Site, { coverage }: StoredCloudParts): Fault[] {
   const { api, mode } = site;
   const all: Fault[] = [
     ...site.mishaps.faults(),

@@ -59,6 +59,13 @@ function isAged({ metadata, spec }: NodeClaim, now: number): boolean {
   return now - parseTime(metadata.creationTimestamp ?? '') >= parseDuration(spec.expireAfter) - 3 * minute;
 }
 
+/** Its machine has ceased to be, whether the autoscaler was told so or not: it does not go any more. */
+function isGone(facts: Facts, { status }: NodeClaim): boolean {
+  return facts.clouds.some(({ ledger }) =>
+    ledger.all().some(({ providerID, goneAt }) => providerID === status?.providerID && goneAt !== undefined),
+  );
+}
+
 interface Past<T> {
   readonly at: number;
   readonly value: T;
@@ -134,6 +141,7 @@ function withinBudget(): Invariant {
           (isGoing(other) || standsFor(markedBy.get(other.metadata.uid ?? ''), change, facts)) &&
           conditionTrue(other, 'Initialized') &&
           !conditionTrue(other, 'InstanceTerminating') &&
+          !isGone(facts, other) &&
           voluntary.has(disruptionReason(other) ?? '')
         );
       });

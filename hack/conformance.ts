@@ -46,7 +46,7 @@ export function problemsOf(embedded: Report, real: Report): string[] {
 export function verdictProblems(embedded: Verdicts, real: Verdicts): string[] {
   const problems: string[] = [];
   const shown = ({ verdicts }: Verdicts) =>
-    new Map(verdicts.map(({ id, valid, code, message }) => [id, `${valid ? 'valid' : 'invalid'} ${code} ${message}`]));
+    new Map(verdicts.map(({ id, valid, message }) => [id, valid ? 'valid' : `invalid: ${message}`]));
   const [ours, theirs] = [shown(embedded), shown(real)];
   for (const [name, { verdicts, skipped }, byId] of [
     ['embedded', embedded, ours],

@@ -9,7 +9,6 @@ import type { Verdict } from './judge.ts';
 export interface VerdictReport {
   readonly id: string;
   readonly valid: boolean;
-  readonly code: number;
   readonly message: string;
 }
 
@@ -24,5 +23,5 @@ export function verdictWriter(name: string): (id: string, verdict: Verdict) => v
     const report = { verdicts: byId, skipped: corpus.length - verdicts.length };
     writeFileSync(`${folder}/${name}.json`, `${JSON.stringify(report, null, 1)}\n`);
   });
-  return (id, { valid, code, message }) => verdicts.push({ id, valid, code, message });
+  return (id, { valid, message }) => verdicts.push({ id, valid, message });
 }

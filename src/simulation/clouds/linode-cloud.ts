@@ -188,6 +188,7 @@ class Site {
       apiVersion: 'v4beta',
       ca: '',
       timeoutMs: 10 * second,
+      debug: false,
       region: this.mode === 'instance' ? region : '',
       mode: this.mode,
       clusterName,

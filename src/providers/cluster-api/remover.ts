@@ -46,12 +46,7 @@ export class Remover {
   async remove(removal: Removal, signal: AbortSignal): Promise<boolean> {
     const { uid, machine } = removal;
     const key = removal.holder ?? (machine && ownerKeyOf(machine));
-    if (!machine || isDeleting(machine)) {
-      if (key === undefined || isTemplateKey(key)) return true;
-      if (holds(this.#scaler.ledger(key), uid) && this.#mustWait(removal, key)) return false;
-      await this.#release(key, uid, true);
-      return true;
-    }
+    if (!machine || isDeleting(machine)) return this.#forget(removal, key);
     if (key === undefined || isTemplateKey(key) || !this.#scaler.object(key)) {
       await this.#deleteDirectly(machine, signal);
       return true;
@@ -65,6 +60,15 @@ export class Remover {
     if (held || !wasMarked || planted('cluster-api-lowers-again')) await this.#release(key, uid, false);
     // Replicas were lowered for it before. If they have come down without it, another Machine went in its place.
     else if (this.#isSettled(key)) await this.#deleteDirectly(machine, signal);
+    return true;
+  }
+
+  /** The Machine is gone, or goes without us: only its record is left. */
+  async #forget(removal: Removal, key: string | undefined): Promise<boolean> {
+    const { uid } = removal;
+    if (key === undefined || isTemplateKey(key)) return true;
+    if (holds(this.#scaler.ledger(key), uid) && this.#mustWait(removal, key)) return false;
+    await this.#release(key, uid, true);
     return true;
   }
 

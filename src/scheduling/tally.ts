@@ -4,8 +4,7 @@
 import type { Domains } from './domains.ts';
 import type { NewNode, NodeGroup } from './in-flight.ts';
 import type { PodClass } from './pod-class.ts';
-import { incompatible } from './requirement-space.ts';
-import { type Group, type NodeFilter, passesFilter, type TopologyKey } from './topology.ts';
+import { type Group, passesFilter, type TopologyKey } from './topology.ts';
 import type { World } from './world.ts';
 
 /** A label of a new node whose value a step decided. */
@@ -115,32 +114,18 @@ export class Tally {
 
   #passes(group: Group, node: NewNode): boolean {
     const { template, set } = node.group;
-    const memo = `${group.id}:${node.group.id}`;
+    const memo = `${group.id}:${template.index}:${set}`;
     let passes = this.#filterMemo.get(memo);
     if (passes === undefined) {
-      passes =
-        passesFilter(
-          group.filter,
-          this.#world.space.get(set),
-          template.taints,
-          template.dialect.index,
-          template.mayBeUndefined,
-        ) && this.#canMatch(group.filter!, node.group);
+      passes = passesFilter(
+        group.filter,
+        this.#world.space.get(set),
+        template.taints,
+        template.dialect.index,
+        template.mayBeUndefined,
+      );
       this.#filterMemo.set(memo, passes);
     }
     return passes;
-  }
-
-  /** Whether any machine that nodes of a group may become has the labels that a filter looks at. */
-  #canMatch({ terms }: NodeFilter, { template, set, mask }: NodeGroup): boolean {
-    const { catalog, dialect } = template;
-    const own = terms[dialect.index] ?? [];
-    return (
-      own.length === 0 ||
-      own.some((term) => {
-        const both = this.#domains.with(set, this.#world.space.intern(term));
-        return both !== incompatible && catalog.view(both, catalog.plainMask(mask)).rows.length > 0;
-      })
-    );
   }
 }

@@ -7,19 +7,14 @@ import { deepFreeze } from '../../base/freeze.ts';
 import { SeededRandom } from '../../base/random.ts';
 import type { Problem, SolveResult } from '../problem.ts';
 import { solve } from '../solve.ts';
-import { arbitrary, type Chooser } from './chooser.ts';
-import { type GenerateOptions, generateProblem } from './generate.ts';
-import { withRareFeatures } from './generate-rare.ts';
+import { arbitrary } from './chooser.ts';
+import { generateProblem } from './generate.ts';
 import { reduceProblem } from './reduce.ts';
 import { shuffledKeys } from './shuffle.ts';
 import { validate } from './validator.ts';
 
 const problems = Number(process.env['KARPENTER_PROPERTY_RUNS'] ?? 1000);
 const batches = 10;
-
-function problemOf(chooser: Chooser, options?: GenerateOptions): Problem {
-  return withRareFeatures(chooser, generateProblem(chooser, options));
-}
 
 /** What is wrong with the solver's answer to this problem, as text; undefined when nothing is. */
 function complaint(problem: Problem): string | undefined {
@@ -47,20 +42,17 @@ describe('a random problem', () => {
     'from seeds %i and on gets a result that breaks no rule and misses no pod',
     (first) => {
       for (let seed = first; seed < first + share; seed++)
-        mustBeFlawless(problemOf(new SeededRandom(seed)), `seed ${seed}`);
+        mustBeFlawless(generateProblem(new SeededRandom(seed)), `seed ${seed}`);
     },
     600_000,
   );
 
   test('of any shape that fast-check thinks of gets one too', () => {
     fc.assert(
-      fc.property(
-        arbitrary((chooser) => problemOf(chooser)),
-        (problem) => {
-          const found = complaint(problem);
-          if (found !== undefined) throw new Error(found);
-        },
-      ),
+      fc.property(arbitrary(generateProblem), (problem) => {
+        const found = complaint(problem);
+        if (found !== undefined) throw new Error(found);
+      }),
       { numRuns: Math.ceil(problems / 5), seed: 1 },
     );
   }, 600_000);
@@ -71,7 +63,7 @@ describe('a random problem', () => {
     const answer = ({ stats: { podClasses: _c, podShapes: _s, ...stats }, ...rest }: SolveResult) =>
       JSON.stringify({ ...rest, stats });
     for (let seed = 1; seed <= Math.ceil(problems / 5); seed++) {
-      const problem = problemOf(new SeededRandom(seed));
+      const problem = generateProblem(new SeededRandom(seed));
       expect(answer(solve(shuffledKeys(problem, random))), `seed ${seed}`).toBe(answer(solve(problem)));
     }
   }, 600_000);
@@ -80,7 +72,7 @@ describe('a random problem', () => {
     for (let seed = 1; seed <= Math.ceil(problems / 50); seed++) {
       const random = new SeededRandom(1_000_000 + seed);
       mustBeFlawless(
-        problemOf(random, { workloads: 12, replicas: 25, types: 20, nodes: 12 }),
+        generateProblem(random, { workloads: 12, replicas: 25, types: 20, nodes: 12 }),
         `large problem, seed ${1_000_000 + seed}`,
       );
     }

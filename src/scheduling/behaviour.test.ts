@@ -162,32 +162,6 @@ test('affinity to its own kind on one host starts one node, and no second', () =
   expect(result.errors).toHaveLength(1);
 });
 
-test('nodes that have not decided their zone do so for a pod whose spread they hold up', () => {
-  const labels = { app: 'x' };
-  const pods = [
-    pod('big', { labels, requests: { cpu: '1500m' } }),
-    pod('host', { labels: { ...labels, role: 'host' }, requests: { cpu: '600m' } }),
-    pod('guest', {
-      labels,
-      requests: { cpu: '100m' },
-      spec: {
-        ...spread('x', zone),
-        affinity: {
-          podAffinity: {
-            requiredDuringSchedulingIgnoredDuringExecution: [
-              { topologyKey: hostname, labelSelector: { matchLabels: { role: 'host' } } },
-            ],
-          },
-        },
-      },
-    }),
-  ];
-  const types = [instanceType('two', { cpu: '2', memory: '4Gi', pods: '9' }, offers(0.1, 'a', 'b'))];
-  const result = place(pods, { types });
-  expect(nodeOf(result, 'guest')).toBe(nodeOf(result, 'host'));
-  expect(zoneOf(result, 'big')).not.toBe(zoneOf(result, 'host'));
-});
-
 describe('what cannot be had together is given up in this order', () => {
   const { nodes, pod: there } = running('db');
   const inZone = (z: string) => [1, oneOf(zone, z)] as [number, RequirementSpec];

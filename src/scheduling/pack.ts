@@ -81,8 +81,6 @@ export class Packer {
   readonly #order: Int32Array;
   /** By pod: 1 once it is placed. */
   readonly #done: Uint8Array;
-  /** Whether nodes are decided for the sake of pods that found no place otherwise. */
-  #levels = false;
 
   /**
    * `order` is the queue, when it is not the usual one; `ties` how domains are chosen that counts leave open; `joins` which
@@ -133,8 +131,7 @@ export class Packer {
     const failedAt = new Map<number, { version: number; failure: Failure }>();
     let timedOut = false;
     let steps = 0;
-    for (let progress = true; waiting.length > 0 && !timedOut; ) {
-      if (!this.#goesOn(progress, waiting, failedAt)) break;
+    for (let progress = true; progress && waiting.length > 0 && !timedOut; ) {
       progress = false;
       const again: number[] = [];
       for (let i = 0; i < waiting.length; i++) {
@@ -165,15 +162,6 @@ export class Packer {
     return { nodes: this.#nodes, steps: this.#steps, failed, timedOut, attempts: steps, limits: this.#limits };
   }
 
-  /** Whether another round may place somebody: the last one did, or domains are decided from now on for those who are left. */
-  #goesOn(progress: boolean, waiting: Int32Array | readonly number[], failedAt: Map<number, unknown>): boolean {
-    if (progress) return true;
-    if (this.#levels || !this.#canLevel(waiting)) return false;
-    this.#levels = true;
-    failedAt.clear();
-    return true;
-  }
-
   /** Tells a thrifty pass what will be asked for where. */
   announce(thrift: Thrift): void {
     const { batch, classOf, requests } = this.#world;
@@ -198,41 +186,15 @@ export class Packer {
   /** Places a pod, relaxing it as far as it takes; says why when it cannot. */
   #attempt(pod: number): Failure | undefined {
     const shape = this.#world.batch.shapeOf[pod]!;
-    for (let tries = 0; ; tries++) {
-      let last: PodClass | undefined;
-      for (
-        let podClass: PodClass | null = this.#world.classOf[pod]!;
-        podClass;
-        podClass = this.#world.classes.relaxed(podClass)
-      ) {
-        const failure = this.#place(podClass, pod, shape);
-        if (failure !== 'unschedulable') return failure;
-        last = podClass;
-      }
-      if (!this.#levels || tries === maxSettles || !this.#level(last!)) return 'unschedulable';
+    for (
+      let podClass: PodClass | null = this.#world.classOf[pod]!;
+      podClass;
+      podClass = this.#world.classes.relaxed(podClass)
+    ) {
+      const failure = this.#place(podClass, pod, shape);
+      if (failure !== 'unschedulable') return failure;
     }
-  }
-
-  /** Whether a spread of one of the pods waits for nodes that have not decided their domain. */
-  #canLevel(pods: Int32Array | readonly number[]): boolean {
-    return pods.some((pod) =>
-      this.#world.classOf[pod]!.keyRules.some(({ spreads }) => spreads.some(({ group }) => group.open.size > 0)),
-    );
-  }
-
-  /** Decides where a node is whose pods count for a spread of the class, in the emptiest domain; false when all are decided. */
-  #level({ keyRules }: PodClass): boolean {
-    for (const { key, spreads } of keyRules) {
-      for (const { group } of spreads) {
-        for (const index of group.open) {
-          const node = this.#nodes[index]!;
-          const domains = Array.from(this.#domains.domainsOf(node.group, key));
-          domains.sort((a, b) => group.counts[a]! - group.counts[b]! || a - b);
-          if (domains.some((domain) => this.#settle(node, key, domain))) return true;
-        }
-      }
-    }
-    return false;
+    return 'unschedulable';
   }
 
   #place(podClass: PodClass, pod: number, shape: number): Failure | undefined {

@@ -17,7 +17,11 @@ export function registerSimulate(program: Command): void {
   program
     .command('simulate')
     .description('run the autoscaler in a simulated world, with faults, and check what it promises')
-    .argument('[scenario]', 'faults, busy, calm, small, crashes, storm, bad-cloud, cluster-api, linode or linode-instance', 'faults')
+    .argument(
+      '[scenario]',
+      'faults, busy, calm, small, crashes, storm, bad-cloud, cluster-api, linode or linode-instance',
+      'faults',
+    )
     .option('--seed <n>', 'what the world follows from: the same seed gives the same run', wholeNumber, 1)
     .option('--hours <h>', 'how long it runs, in hours of its own time', positiveNumber, 2)
     .option('--events <n>', 'only the first n happenings and faults of the plan', wholeNumber)

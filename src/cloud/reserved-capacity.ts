@@ -6,15 +6,22 @@ import type { CloudProvider, InstanceType } from './provider.ts';
 
 /** The same provider without its reserved offerings. The same list gives the same list: whoever compiled it may keep that. */
 export function withoutReserved(provider: CloudProvider): CloudProvider {
-  const filtered = new WeakMap<readonly InstanceType[], readonly InstanceType[]>();
   return forwarding(provider, {
-    async instanceTypes(pool, signal) {
-      const types = await provider.instanceTypes(pool, signal);
-      const known = filtered.get(types) ?? types.map(unreserved);
-      filtered.set(types, known);
-      return known;
-    },
+    instanceTypes: async (pool, signal) => withoutReservedTypes(await provider.instanceTypes(pool, signal)),
   });
+}
+
+const filtered = new WeakMap<readonly InstanceType[], readonly InstanceType[]>();
+
+/** The types without their reserved offerings: the same list where there are none, and the same list again. */
+export function withoutReservedTypes(types: readonly InstanceType[]): readonly InstanceType[] {
+  let known = filtered.get(types);
+  if (!known) {
+    const without = types.map(unreserved);
+    known = without.every((type, i) => type === types[i]) ? types : without;
+    filtered.set(types, known);
+  }
+  return known;
 }
 
 function unreserved(type: InstanceType): InstanceType {

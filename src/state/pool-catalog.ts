@@ -7,6 +7,7 @@ import { KarpenterError } from '../base/errors.ts';
 import { compareStrings } from '../base/order.ts';
 import type { CloudProvider, InstanceType } from '../cloud/provider.ts';
 import type { CloudRegistry } from '../cloud/registry.ts';
+import { withoutReservedTypes } from '../cloud/reserved-capacity.ts';
 import { keyOf } from '../kube/object.ts';
 import type { LabelRules } from '../scheduling/problem.ts';
 
@@ -20,6 +21,18 @@ export interface PoolCatalog {
   readonly labels: Readonly<Record<string, LabelRules>>;
   /** Pools whose cloud could not be asked, with the reason. */
   readonly failures: readonly { readonly pool: NodePool; readonly error: unknown }[];
+  /**
+   * When it was read, as a number that only grows: plans made of it know nothing of what was bought since. Undefined for
+   * plans that keep their own accounts.
+   */
+  readonly reading?: number;
+}
+
+let readings = 0;
+
+/** The number of a reading, or of something that plans made before it know nothing of. */
+export function nextReading(): number {
+  return ++readings;
 }
 
 /**
@@ -106,12 +119,15 @@ export class PoolCatalogReader {
   }
 
   /** As `readPoolCatalog`. Questions that nobody waits for any more go on until `lifetime` aborts. */
-  read(pools: readonly NodePool[], signal: AbortSignal, lifetime: AbortSignal = signal): Promise<PoolCatalog> {
+  async read(pools: readonly NodePool[], signal: AbortSignal, lifetime: AbortSignal = signal): Promise<PoolCatalog> {
+    const reading = nextReading();
     const { registry } = this.#options;
     const present = new Set(pools.map(keyOf));
     for (const key of this.#asked.keys()) if (!present.has(key)) this.#asked.delete(key);
     const clouds = new Set(pools.map((pool) => registry.ofNodePool(pool)));
-    return gather(registry, pools, signal, (provider, pool) => this.#ask(provider, pool, lifetime, clouds.size > 1));
+    const hasOthers = clouds.size > 1;
+    const catalog = await gather(registry, pools, signal, (cloud, pool) => this.#ask(cloud, pool, lifetime, hasOthers));
+    return { ...catalog, reading };
   }
 
   async #ask(
@@ -133,7 +149,8 @@ export class PoolCatalogReader {
     const { onLate } = this.#options;
     if (!wasPending && onLate) pending.then(() => onLate(pool)).catch(() => undefined);
     if (!answer) throw new CloudBusyError(provider.name);
-    return answer;
+    // What was reserved then may be in use by now.
+    return withoutReservedTypes(answer);
   }
 
   #of(pool: NodePool): Asked {

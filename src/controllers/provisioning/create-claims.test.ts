@@ -2,7 +2,7 @@
 import { afterEach, expect, test } from 'vitest';
 import { labels } from '../../api/labels.ts';
 import type { NewNodeClaim } from '../../scheduling/problem.ts';
-import { readPoolCatalog } from '../../state/pool-catalog.ts';
+import { type PoolCatalog, PoolCatalogReader, readPoolCatalog } from '../../state/pool-catalog.ts';
 import { type TestWorld, testWorld } from '../testing/world.ts';
 import { ClaimCreator, type CreateOutcome } from './create-claims.ts';
 
@@ -42,4 +42,24 @@ test('a plan that is older than the template of its NodePool is not carried out'
   world = await testWorld();
   expect(await create(planOf('r1'))).toMatchObject({ error: { cause: { code: 'KRP_NODEPOOL_CHANGED' } } });
   expect(await world.claims()).toEqual([]);
+});
+
+test('of two who planned without each other the second plans again: limits and reservations hold for both', async () => {
+  world = await testWorld();
+  const { registry, signal, log } = world;
+  const pool = await world.pool({ labels: { [revision]: 'r2' } });
+  const reader = new PoolCatalogReader({ registry, clock: world.clock });
+  const reading = (): Promise<PoolCatalog> => reader.read([pool], signal);
+  const buy = async (catalog: PoolCatalog): Promise<CreateOutcome> => {
+    const [outcome] = await new ClaimCreator(world).create([planOf('r2')], { reason: 'test', catalog, log, signal });
+    return outcome!;
+  };
+  const [provisioning, disruption] = [await reading(), await reading()];
+  const [first, second] = await Promise.all([buy(provisioning), buy(disruption)]);
+  expect(first).toHaveProperty('claim');
+  expect(second).toMatchObject({ error: { cause: { code: 'KRP_CLOUD_TAKEN' } } });
+  // It still is when the other is done, and not when it has looked again; nobody is in their own way.
+  expect(await buy(disruption)).toMatchObject({ error: { cause: { code: 'KRP_CLOUD_TAKEN' } } });
+  expect(await buy(provisioning)).toHaveProperty('claim');
+  expect(await buy(await reading())).toHaveProperty('claim');
 });

@@ -16,7 +16,7 @@ import type { NewNodeClaim } from '../../scheduling/problem.ts';
 import { conflict, requirementsOf, requirementsOfLabels } from '../../scheduling/requirements.ts';
 import { readAmounts } from '../../state/amounts.ts';
 import type { ClusterState } from '../../state/cluster-state.ts';
-import type { PoolCatalog } from '../../state/pool-catalog.ts';
+import { nextReading, type PoolCatalog } from '../../state/pool-catalog.ts';
 import { provisioningMetrics } from './metrics.ts';
 import { nodeClaimFor } from './node-claim.ts';
 
@@ -46,6 +46,26 @@ export class PoolLimitError extends KarpenterError {
     super('KRP_NODEPOOL_LIMIT', `all of the limits of nodepool ${pool} are used up: ${exceeded}`);
   }
 }
+
+/** Others buy at the same cloud, and the plan knows nothing of it. */
+class CloudTakenError extends KarpenterError {
+  constructor(cloud: string) {
+    super('KRP_CLOUD_TAKEN', `others bought at ${cloud} since the plan was made`);
+  }
+}
+
+/** Who bought at a cloud last. */
+interface Purchases {
+  /** Of which reading their plans are. */
+  readonly reading: number;
+  /** How many are being written. */
+  pending: number;
+  /** When the last of them began or ended. */
+  at: number;
+}
+
+/** By what is known of the cluster, which provisioning and disruption share, and by cloud. */
+const purchasesOf = new WeakMap<ClusterState, Map<string, Purchases>>();
 
 /** Turns plans into NodeClaims in the cluster `karpenter`. */
 export class ClaimCreator {
@@ -85,9 +105,15 @@ export class ClaimCreator {
       labelSet: this.#options.registry.serving(pool.spec.template.spec.nodeClassRef).labels,
       owner: ownerReference({ cluster, object: pool }, cluster, { blockOwnerDeletion: true }),
     });
-    const claim = await cluster.client.resource(nodeClaimKind as ResourceType<NodeClaim>).create(draft, { signal });
-    // At once: the next pass must not buy the same machine again because the watch is late.
-    state.trackCreated(claim, plan.pods);
+    const written = this.#take(pool, catalog);
+    let claim: NodeClaim;
+    try {
+      claim = await cluster.client.resource(nodeClaimKind as ResourceType<NodeClaim>).create(draft, { signal });
+      // At once: the next pass must not buy the same machine again because the watch is late.
+      state.trackCreated(claim, plan.pods);
+    } finally {
+      written();
+    }
     metrics.counter(provisioningMetrics.nodeClaimsCreated).inc({
       reason,
       nodepool: plan.nodePool,
@@ -100,6 +126,28 @@ export class ClaimCreator {
       'instance-types': formatList(plan.instanceTypes, 5),
     });
     return claim;
+  }
+
+  /**
+   * Provisioning and disruption plan at the same time, each without the other's machines: the second of them would exceed
+   * limits and reservations. It plans again. Gives what is called when the NodeClaim is written.
+   */
+  #take(pool: NodePool, { reading }: PoolCatalog): () => void {
+    if (reading === undefined) return () => undefined;
+    const { state, registry } = this.#options;
+    let purchases = purchasesOf.get(state);
+    if (!purchases) purchasesOf.set(state, (purchases = new Map()));
+    const cloud = registry.ofNodePool(pool)?.name ?? '';
+    const last = purchases.get(cloud);
+    if (last && last.reading !== reading && (last.pending > 0 || last.at > reading)) throw new CloudTakenError(cloud);
+    const own = last?.reading === reading ? last : { reading, pending: 0, at: 0 };
+    purchases.set(cloud, own);
+    own.pending++;
+    own.at = nextReading();
+    return () => {
+      own.pending--;
+      own.at = nextReading();
+    };
   }
 
   /** The pool as it is now: since the plan was made it may have gone, or others may have used it up. */

@@ -24,3 +24,18 @@ export function sumOfCounts(all: Iterable<Readonly<Record<string, number>>>): Re
   }
   return Object.fromEntries([...sum].sort(([a], [b]) => compareStrings(a, b)));
 }
+
+/**
+ * What was never exercised: faults, happenings and invariants that were counted and came to nothing, and controllers that
+ * never reconciled anything, whatever the result.
+ */
+export function neverExercised(counts: Readonly<Record<string, number>>): string[] {
+  const never = Object.keys(counts).filter((name) => !name.startsWith('path/') && counts[name] === 0);
+  const controllers = new Map<string, number>();
+  for (const [name, count] of Object.entries(counts)) {
+    const controller = /^(path\/reconcile\/.*)\/[^/]+$/.exec(name)?.[1];
+    if (controller !== undefined) controllers.set(controller, (controllers.get(controller) ?? 0) + count);
+  }
+  for (const [controller, count] of controllers) if (count === 0) never.push(controller);
+  return never;
+}

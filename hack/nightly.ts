@@ -5,6 +5,7 @@ import { mutants } from './mutants/run.ts';
 import { clusterApi } from './nightly/cluster-api.ts';
 import { huntDefects } from './nightly/defects.ts';
 import { disruption } from './nightly/disruption.ts';
+import { linode } from './nightly/linode.ts';
 import { olderKubernetes } from './nightly/older-kubernetes.ts';
 import { race } from './nightly/race.ts';
 import { upstream } from './nightly/upstream.ts';
@@ -29,6 +30,7 @@ const runs: Readonly<Record<string, Run>> = {
     what: '[COUNT [SEED]] random clusters in virtual time, and whether disruption keeps its promises',
     run: disruption,
   },
+  linode: { what: 'the guide of the Linode provider in both modes, with helm, kubectl and linode-cli', run: linode },
   'older-kubernetes': { what: 'a node bought and given back on Kubernetes 1.33', run: olderKubernetes },
   race: {
     what: "[SCENARIO [ours]] ours and upstream's controller, or ours alone, on the same cluster's work",

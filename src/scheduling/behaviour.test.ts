@@ -81,6 +81,16 @@ describe('machines on their way', () => {
     });
     expect(nodeOf(result, 'p')).toBe('zzz');
   });
+  test('take none when they joined again under another name, for nobody will open that Node', () => {
+    const unregistered = { key: 'karpenter.sh/unregistered', effect: 'NoExecute' } as const;
+    const { pool: _, ...strange } = options;
+    const again = node('first-again', { ...strange, taints: [unregistered] });
+    const result = place([pod('p')], {
+      nodes: [{ ...again, spec: { ...again.spec, providerID: 'fake:///first' } }],
+      nodeClaims: [claimOf('first', options)],
+    });
+    expect(nodeOf(result, 'p')).toBe(0);
+  });
   test('do not, once they are to be deleted', () => {
     const result = place([pod('p')], {
       nodeClaims: [claimOf('going', options)],

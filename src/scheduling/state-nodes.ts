@@ -138,11 +138,14 @@ function describe(joined: Joined, name: string): Described {
 
 function taintsOf({ node, claim }: Joined, registered: boolean, initialized: boolean): Taint[] {
   const startup = claim?.spec?.startupTaints ?? [];
+  // A machine that joined again under another name stays closed: the NodeClaim was registered with the first one, and nobody
+  // will open this Node.
+  const isAnother = node !== undefined && (claim?.status?.nodeName ?? node.metadata.name) !== node.metadata.name;
   // Until it is registered, a Node may carry what others put on young ones: Cluster API's own taint, say.
-  const raw = (registered ? node?.spec?.taints : claim?.spec?.taints) ?? [];
+  const raw = (registered || isAnother ? node?.spec?.taints : claim?.spec?.taints) ?? [];
   const passing = (taint: Taint): boolean =>
     isEphemeralTaint(taint) || startup.some(({ key, effect }) => key === taint.key && effect === taint.effect);
-  const taints = initialized || !claim ? [...raw] : raw.filter((taint) => !passing(taint));
+  const taints = initialized || isAnother || !claim ? [...raw] : raw.filter((taint) => !passing(taint));
   if (node?.spec?.unschedulable && !taints.some(({ key }) => key === unschedulable.key)) taints.push(unschedulable);
   return taints;
 }

@@ -71,6 +71,14 @@ describe('a machine in the state', () => {
     expect(state.nodeByName('a')?.taints).toHaveLength(3);
   });
 
+  test('stays closed when its machine joined again under another name', async () => {
+    const taints = [{ key: 'karpenter.sh/unregistered', effect: 'NoExecute' as const }];
+    const claim = launchedClaim('claim-1', { providerID: 'fake://a' });
+    await given({ ...claim, status: { ...claim.status, nodeName: 'a' } });
+    await given(node('a-again', { spec: { providerID: 'fake://a', taints } }));
+    expect(state.nodeByClaim('claim-1')?.taints).toContainEqual(taints[0]);
+  });
+
   test('is not closed by what others put on its young Node before it is registered', async () => {
     await given(launchedClaim('claim-1', { providerID: 'fake://a' }));
     const taints = [{ key: 'node.cluster.x-k8s.io/uninitialized', effect: 'NoSchedule' as const }];

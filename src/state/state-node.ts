@@ -108,8 +108,11 @@ export class StateNode {
 
   #readTaints(): readonly Taint[] {
     const claim = this.#nodeClaim;
-    const raw = (this.registered ? this.#node?.spec?.taints : claim?.spec.taints) ?? [];
-    if (!claim || this.initialized) return raw;
+    const node = this.#node;
+    // Joined again under another name: nobody will register this Node, so nothing of it goes away by itself.
+    const isAnother = node !== undefined && (claim?.status?.nodeName ?? node.metadata.name) !== node.metadata.name;
+    const raw = (this.registered || isAnother ? node?.spec?.taints : claim?.spec.taints) ?? [];
+    if (!claim || isAnother || this.initialized) return raw;
     const startup = claim.spec.startupTaints ?? [];
     return raw.filter((taint) => !isKnownEphemeralTaint(taint) && !startup.some((own) => isSameTaint(own, taint)));
   }

@@ -136,11 +136,18 @@ function describe(joined: Joined, name: string): Described {
   };
 }
 
-function taintsOf({ node, claim }: Joined, registered: boolean, initialized: boolean): Taint[] {
+/**
+ * Whether a machine joined again under another name. It stays closed: the NodeClaim was registered with the first Node, and
+ * nobody will open this one.
+ */
+function hasJoinedAgain({ node, claim }: Joined): boolean {
+  return node !== undefined && (claim?.status?.nodeName ?? node.metadata.name) !== node.metadata.name;
+}
+
+function taintsOf(joined: Joined, registered: boolean, initialized: boolean): Taint[] {
+  const { node, claim } = joined;
   const startup = claim?.spec?.startupTaints ?? [];
-  // A machine that joined again under another name stays closed: the NodeClaim was registered with the first one, and nobody
-  // will open this Node.
-  const isAnother = node !== undefined && (claim?.status?.nodeName ?? node.metadata.name) !== node.metadata.name;
+  const isAnother = hasJoinedAgain(joined);
   // Until it is registered, a Node may carry what others put on young ones: Cluster API's own taint, say.
   const raw = (registered || isAnother ? node?.spec?.taints : claim?.spec?.taints) ?? [];
   const passing = (taint: Taint): boolean =>

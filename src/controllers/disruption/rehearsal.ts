@@ -4,9 +4,9 @@
 // be worth these, too.
 import { labels } from '../../api/labels.ts';
 import type { Steps } from '../../base/steps.ts';
+import { allocatableOf } from '../../cloud/allocatable.ts';
 import { keyOf } from '../../kube/object.ts';
-import { Quantity } from '../../kube/quantity.ts';
-import type { Node, RequirementSpec, ResourceList } from '../../scheduling/objects.ts';
+import type { Node, RequirementSpec } from '../../scheduling/objects.ts';
 import type { InstanceTypeSpec, NewNodeClaim, OfferingSpec, Problem } from '../../scheduling/problem.ts';
 import { conflict, requirementsOf } from '../../scheduling/requirements.ts';
 import { solve } from '../../scheduling/solve.ts';
@@ -103,15 +103,4 @@ function cheapest({ offerings }: InstanceTypeSpec, wanted: readonly RequirementS
     if (conflict(requirementsOf(offering.requirements), asked) === undefined) best = offering;
   }
   return best;
-}
-
-function allocatableOf({ capacity, overhead = {} }: InstanceTypeSpec): ResourceList {
-  const left: Record<string, string> = {};
-  for (const [name, amount] of Object.entries(capacity)) {
-    let rest = Quantity.parse(amount);
-    for (const taken of Object.values(overhead))
-      if (taken?.[name] !== undefined) rest = rest.sub(Quantity.parse(taken[name]));
-    left[name] = rest.toString();
-  }
-  return left;
 }

@@ -6,10 +6,10 @@ import type { NodeClaim } from '../../api/node-claim.ts';
 import { unregisteredTaint } from '../../api/taints.ts';
 import { planted } from '../../base/defects.ts';
 import { compareStrings } from '../../base/order.ts';
+import { allocatableOf } from '../../cloud/allocatable.ts';
 import { CreateError, InsufficientCapacityError } from '../../cloud/errors.ts';
 import type { Instance, InstanceType } from '../../cloud/provider.ts';
 import type { Node } from '../../kube/kinds.ts';
-import { Quantity } from '../../kube/quantity.ts';
 import { compatible, requirementsOf } from '../../scheduling/requirements.ts';
 import { kwokLabels } from './labels.ts';
 
@@ -147,18 +147,4 @@ function labelsOf(claim: NodeClaim, type: InstanceType, offering: Choice['offeri
     [kwokLabels.fakeNode]: fake,
   };
   return Object.fromEntries(Object.entries(all).sort(([a], [b]) => compareStrings(a, b)));
-}
-
-/** Capacity less what the system keeps for itself. */
-function allocatableOf(type: InstanceType): Resources {
-  const { kubeReserved = {}, systemReserved = {}, evictionThreshold = {} } = type.overhead ?? {};
-  const left: Resources = {};
-  for (const [name, amount] of Object.entries(type.capacity)) {
-    let free = Quantity.parse(amount);
-    for (const reserved of [kubeReserved, systemReserved, evictionThreshold]) {
-      if (reserved[name] !== undefined) free = free.sub(Quantity.parse(reserved[name]));
-    }
-    left[name] = free.toString();
-  }
-  return left;
 }

@@ -3,10 +3,10 @@
 import { labels } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/node-claim.ts';
 import { chain, compareStrings } from '../../base/order.ts';
+import { allocatableOf } from '../../cloud/allocatable.ts';
 import type { Instance, InstanceType } from '../../cloud/provider.ts';
 import { Quantity } from '../../kube/quantity.ts';
 import { conflict, requirementsOf } from '../../scheduling/requirements.ts';
-import { allocatableOf } from './instance-types.ts';
 import { linodeLabelSet } from './names.ts';
 
 const priceOf = ({ offerings }: InstanceType): number => offerings[0]?.price ?? Number.POSITIVE_INFINITY;

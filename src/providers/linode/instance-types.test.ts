@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, test } from 'vitest';
 import { labels } from '../../api/labels.ts';
+import { allocatableOf } from '../../cloud/allocatable.ts';
 import { conflict, requirementsOf } from '../../scheduling/requirements.ts';
 import type { LinodeType } from './api-types.ts';
 import {
-  allocatableOf,
   generationOf,
   gpuNameOf,
   type InstanceTypeOptions,

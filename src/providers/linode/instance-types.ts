@@ -3,6 +3,7 @@
 import { capacityTypes, labels } from '../../api/labels.ts';
 import type { LinodeKubelet } from '../../api/linode-node-class.ts';
 import { compareStrings } from '../../base/order.ts';
+import { allocatableOf } from '../../cloud/allocatable.ts';
 import type { InstanceType } from '../../cloud/provider.ts';
 import { Quantity } from '../../kube/quantity.ts';
 import type { LinodeType } from './api-types.ts';
@@ -205,18 +206,6 @@ function share(all: bigint, part: number): bigint {
 function bytes(amount: bigint): string {
   if (amount % mib === 0n) return `${amount / mib}Mi`;
   return amount % 1024n === 0n ? `${amount / 1024n}Ki` : String(amount);
-}
-
-/** Capacity less everything that is kept. */
-export function allocatableOf({ capacity, overhead = {} }: InstanceType): Record<string, string> {
-  const parts = [overhead.kubeReserved, overhead.systemReserved, overhead.evictionThreshold];
-  return Object.fromEntries(
-    Object.entries(capacity).map(([name, amount]) => {
-      let left = Quantity.parse(amount);
-      for (const part of parts) if (part?.[name] !== undefined) left = left.sub(Quantity.parse(part[name]));
-      return [name, left.toString()];
-    }),
-  );
 }
 
 function leavesSomething(type: InstanceType): boolean {

@@ -140,7 +140,7 @@ function describe(joined: Joined, name: string): Described {
  * Whether a machine joined again under another name. It stays closed: the NodeClaim was registered with the first Node, and
  * nobody will open this one.
  */
-function hasJoinedAgain({ node, claim }: Joined): boolean {
+export function hasJoinedAgain({ node, claim }: Joined): boolean {
   return node !== undefined && (claim?.status?.nodeName ?? node.metadata.name) !== node.metadata.name;
 }
 

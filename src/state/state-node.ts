@@ -7,6 +7,7 @@ import { isKnownEphemeralTaint, isSameTaint } from '../api/taints.ts';
 import type { Node, Pod } from '../kube/kinds.ts';
 import { type HostPort, hostPortsOf } from '../scheduling/host-ports.ts';
 import type { Taint } from '../scheduling/objects.ts';
+import { hasJoinedAgain } from '../scheduling/state-nodes.ts';
 import { type Amounts, one, type ReadonlyAmounts, readAmounts, subtractFrom } from './amounts.ts';
 import type { NodePods } from './node-pods.ts';
 import { evictionCost, isOwnedByDaemonSet } from './pod-predicates.ts';
@@ -109,8 +110,7 @@ export class StateNode {
   #readTaints(): readonly Taint[] {
     const claim = this.#nodeClaim;
     const node = this.#node;
-    // Joined again under another name: nobody will register this Node, so nothing of it goes away by itself.
-    const isAnother = node !== undefined && (claim?.status?.nodeName ?? node.metadata.name) !== node.metadata.name;
+    const isAnother = hasJoinedAgain({ node, claim });
     const raw = (this.registered || isAnother ? node?.spec?.taints : claim?.spec.taints) ?? [];
     if (!claim || isAnother || this.initialized) return raw;
     const startup = claim.spec.startupTaints ?? [];

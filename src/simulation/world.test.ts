@@ -4,22 +4,8 @@ import { plant } from '../base/defects.ts';
 import { planOf, prefixOf, sizeOf } from './plan.ts';
 import { summaryText, violationText } from './report-text.ts';
 import { type RunReport, runWorld, scenarioNamed } from './run.ts';
-import type { ScenarioShape } from './scenarios.ts';
 import { shortestPrefix } from './shrink.ts';
-
-const minute = 60_000;
-
-/** A handful of nodes, faults all the time, a rest: an hour of it takes seconds. */
-const tiny: ScenarioShape = {
-  name: 'tiny',
-  description: 'for tests',
-  pods: 15,
-  changeEveryMs: 40_000,
-  faultEveryMs: 2 * minute,
-  activeMs: 25 * minute,
-  restMs: 35 * minute,
-  twoReplicas: 0.5,
-};
+import { tiny } from './testing/tiny.ts';
 
 function run(seed: number): Promise<RunReport> {
   return runWorld({ scenario: tiny, seed, hours: 1 });

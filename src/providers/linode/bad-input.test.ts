@@ -1,22 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // What people and the API do wrong: clear words, and nothing is lost. Machines that were made stay known, whatever is said
 // while the API cannot be asked; launches and removals go on where they stopped.
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { linodeNodeClassKind } from '../../api/linode-node-class.ts';
 import { isInsufficientCapacity, isNodeClaimNotFound } from '../../cloud/errors.ts';
 import type { LinodeRequest, LinodeResponse } from './door.ts';
 import { missingLinodeSetting } from './settings.ts';
-import { LinodeWorld, token, type WorldOptions } from './testing/world.ts';
+import { type LinodeWorld, token } from './testing/world.ts';
+import { worldsPerTest } from './testing/worlds.ts';
 
-const worlds: LinodeWorld[] = [];
-async function start(options: WorldOptions = {}): Promise<LinodeWorld> {
-  const world = await LinodeWorld.start(options);
-  worlds.push(world);
-  return world;
-}
-afterEach(async () => {
-  for (const world of worlds.splice(0).reverse()) await world.stop();
-});
+const start = worldsPerTest();
 
 const modes = ['lke', 'instance'] as const;
 const only = (...types: string[]) => ({

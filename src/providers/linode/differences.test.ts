@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the existing provider does wrong or not at all, where no other test is about it. docs/reference/linode-differences.md
 // lists all of them; hack/linode-differences.test.ts sees to it that each has a test with its mark in the title.
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { labels } from '../../api/labels.ts';
 import { linodeNodeClassKind } from '../../api/linode-node-class.ts';
 import { parseSettings } from '../../runtime/settings.ts';
@@ -9,17 +9,10 @@ import type { LkePool } from './api-types.ts';
 import { linodeAnnotations } from './names.ts';
 import { nodeClassHash } from './node-class.ts';
 import { linodeConfiguration, linodeSettings } from './settings.ts';
-import { LinodeWorld, type WorldOptions } from './testing/world.ts';
+import type { LinodeWorld, WorldOptions } from './testing/world.ts';
+import { worldsPerTest } from './testing/worlds.ts';
 
-const worlds: LinodeWorld[] = [];
-async function start(options: WorldOptions = {}): Promise<LinodeWorld> {
-  const world = await LinodeWorld.start(options);
-  worlds.push(world);
-  return world;
-}
-afterEach(async () => {
-  for (const world of worlds.splice(0).reverse()) await world.stop();
-});
+const start = worldsPerTest();
 
 const ownPools = async (world: LinodeWorld): Promise<LkePool[]> =>
   (await world.pools()).filter(({ id }) => id !== world.basePool);

@@ -1,23 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Instance mode against the emulated API.
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { LinodeNodeClassSpec } from '../../api/linode-node-class.ts';
 import { isNodeClaimNotFound } from '../../cloud/errors.ts';
 import { joinCluster } from '../../embedded/clouds/linode/join.ts';
 import type { MachineHook } from '../../embedded/clouds/linode/machines.ts';
 import { kinds } from '../../kube/kinds.ts';
-import { LinodeWorld, type WorldOptions } from './testing/world.ts';
+import type { LinodeWorld, WorldOptions } from './testing/world.ts';
+import { worldsPerTest } from './testing/worlds.ts';
 
-const worlds: LinodeWorld[] = [];
-async function start(options: WorldOptions = {}): Promise<LinodeWorld> {
-  const world = await LinodeWorld.start({ mode: 'instance', ...options });
-  worlds.push(world);
-  return world;
-}
-afterEach(async () => {
-  for (const world of worlds.splice(0).reverse()) await world.stop();
-});
+const start = worldsPerTest({ mode: 'instance' });
 
 /** A world whose machines join its cluster. */
 async function joining(options: WorldOptions = {}): Promise<LinodeWorld> {

@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // LKE mode against the emulated API: what the existing provider does wrong, each as a test of its own.
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { isInsufficientCapacity, isNodeClaimNotFound } from '../../cloud/errors.ts';
 import type { LkePool } from './api-types.ts';
 import { fullUid, tagValue } from './names.ts';
-import { LinodeWorld, type WorldOptions } from './testing/world.ts';
+import { worldsPerTest } from './testing/worlds.ts';
 
-const worlds: LinodeWorld[] = [];
-async function start(options: WorldOptions = {}): Promise<LinodeWorld> {
-  const world = await LinodeWorld.start(options);
-  worlds.push(world);
-  return world;
-}
-afterEach(async () => {
-  for (const world of worlds.splice(0).reverse()) await world.stop();
-});
+const start = worldsPerTest();
 
 const own = (pools: readonly LkePool[]): LkePool[] => pools.filter(({ tags }) => tagValue(tags, 'karpenter.sh/uid'));
 const only = (key: string, ...values: string[]) => ({ key, operator: 'In' as const, values });

@@ -1,21 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a LinodeNodeClass says about itself, and what becomes of tags that change.
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type LinodeNodeClass, type LinodeNodeClassSpec, linodeNodeClassKind } from '../../api/linode-node-class.ts';
 import { type NodeClaim, nodeClaimKind } from '../../api/node-claim.ts';
 import { formatTime } from '../../kube/time.ts';
 import { nodeClassHash } from './node-class.ts';
-import { LinodeWorld, token, type WorldOptions } from './testing/world.ts';
+import { type LinodeWorld, token } from './testing/world.ts';
+import { worldsPerTest } from './testing/worlds.ts';
 
-const worlds: LinodeWorld[] = [];
-async function start(options: WorldOptions = {}): Promise<LinodeWorld> {
-  const world = await LinodeWorld.start({ withControllers: true, ...options });
-  worlds.push(world);
-  return world;
-}
-afterEach(async () => {
-  for (const world of worlds.splice(0).reverse()) await world.stop();
-});
+const start = worldsPerTest({ withControllers: true });
 
 const classOf = (world: LinodeWorld, name = 'default'): Promise<LinodeNodeClass> =>
   world.client.resource(linodeNodeClassKind).get(name);

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ways to pack, and the choice between them. The first keeps as many machines possible for each node as it can, as upstream
 // does. Where that bought badly, a second one packs with an eye on the price. Small problems are packed in more ways, as far
-// as the work that takes stays small. More pods win, then the lower price.
+// as the work that takes stays small. More pods win, then the lower price,
+// then fewer nodes.
 import { SeededRandom } from '../base/random.ts';
 import { addDemand, bestSizePrice, noDemand } from './best-size.ts';
-import { allTypes, type View } from './catalog.ts';
+import { allTypes, type Catalog, type View } from './catalog.ts';
 import type { Ties } from './domains.ts';
 import { Finalizer } from './finalize.ts';
-import type { NewNode } from './in-flight.ts';
 import { type Joins, type Packed, Packer } from './pack.ts';
 import type { SolveOptions } from './problem.ts';
 import type { Pools } from './reach.ts';
+import { type RegroupOptions, regroup } from './regroup.ts';
 import { Thrift, ThriftMemo } from './thrift.ts';
 import { remember, type World } from './world.ts';
 
@@ -40,6 +41,10 @@ const alwaysBoth = 400;
 const extravagant = 0.9;
 /** Nodes should cost at most this much more than their pods would on machines of the best size, or it is tried as well. */
 const oversized = 1.1;
+/** Nodes that cost this much more than that are bought anew, if that helps, */
+const ill = 1.02;
+/** so many groups of them at most. */
+const maxRegrouped = 16;
 /** How many nodes are looked at to find out. */
 const maxSample = 64;
 /** How much work may go into further ways, in pods times machines they choose from. */
@@ -62,7 +67,18 @@ export function makePlan(world: World, options: SolveOptions): Plan {
   if (pods > 1 && (small || isExtravagant(world, search.packer, first) || isOversized(world, first)))
     search.attempt(thrifty, true);
   if (pods > 1 && small) search.explore();
-  return search.finish();
+  return regrouped(world, search.finish(), small);
+}
+
+/** The plan with its nodes bought anew where other sizes are cheaper, or, if it is small, fewer of them do. */
+function regrouped(world: World, chosen: Plan, small: boolean): Plan {
+  if (chosen.packed.timedOut) return chosen;
+  const isPromising: RegroupOptions['isPromising'] = ({ template: { catalog }, set }, pods, price) => {
+    if (small && pods.length > 1) return true;
+    return price > ill * priceInBestSize(world, catalog, catalog.view(set, allTypes), pods);
+  };
+  const packed = regroup(world, chosen.packed, { isPromising, most: maxRegrouped });
+  return packed ? plan(world, packed, chosen.way) : chosen;
 }
 
 /** The ways that were tried on a world, and the best of them. */
@@ -268,7 +284,9 @@ function plan(world: World, packed: Packed, way: Way): Plan {
 function isBetter(a: Plan, b: Plan): boolean {
   if (a.packed.timedOut) return false;
   const more = a.packed.steps.length - b.packed.steps.length;
-  return more > 0 || (more === 0 && a.price < b.price * (1 - 1e-9));
+  if (more !== 0) return more > 0;
+  if (Math.abs(a.price - b.price) > b.price * 1e-9) return a.price < b.price;
+  return a.packed.nodes.length < b.packed.nodes.length;
 }
 
 /** What is left of the deadline for another pass; undefined when it is not worth starting. */
@@ -325,14 +343,16 @@ function isOversized(world: World, { packed, finalizer }: Plan): boolean {
   for (let i = 0; i < shared.length; i += step) {
     const { price } = finalizer.factsOf(shared[i]!).claim;
     paid += price;
-    needed += Math.min(price, priceInBestSize(world, shared[i]!));
+    const { template, group, pods } = shared[i]!;
+    const view = template.catalog.view(group.set, allTypes);
+    needed += Math.min(price, priceInBestSize(world, template.catalog, view, pods));
   }
   return paid > oversized * needed;
 }
 
-/** What the pods of a node would cost on as many machines of one size as they need, where that is cheapest. */
-function priceInBestSize({ batch, requests }: World, { template: { catalog }, group, total, pods }: NewNode): number {
-  const demand = noDemand(total.length);
+/** What pods would cost on as many machines of one size as they need, where that is cheapest. */
+function priceInBestSize({ batch, requests }: World, catalog: Catalog, view: View, pods: readonly number[]): number {
+  const demand = noDemand(catalog.width);
   for (const pod of pods) addDemand(demand, requests[batch.shapeOf[pod]!]!);
-  return bestSizePrice(catalog, catalog.view(group.set, allTypes), demand);
+  return bestSizePrice(catalog, view, demand);
 }

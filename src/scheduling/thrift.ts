@@ -198,7 +198,7 @@ export class Thrift {
     let purchases = known.get(text);
     if (!purchases) {
       purchases = planPurchases(
-        machinesOf(market),
+        charged(machinesOf(market.catalog, market.view), worthOf(market.left, this.#worth(market))),
         shapes.map(({ request, left }) => ({ request, count: left })),
       );
       known.set(text, purchases);
@@ -251,7 +251,7 @@ export class Thrift {
     if (!market.worth) {
       const known = this.#memo.worth.get(market.view);
       const same = known?.demand.every((amount, r) => amount === market.demand[r]);
-      market.worth = same ? known!.worth : resourcePrices(machinesOf(market), market.demand);
+      market.worth = same ? known!.worth : resourcePrices(machinesOf(market.catalog, market.view), market.demand);
       if (!same) this.#memo.worth.set(market.view, { demand: market.demand.slice(), worth: market.worth });
     }
     return market.worth;
@@ -267,12 +267,23 @@ export class Thrift {
   }
 }
 
-function machinesOf({ catalog, view }: Market): Machines {
+/** What a view sells, cheapest first. */
+export function machinesOf(catalog: Catalog, view: View): Machines {
   const { rows, prices } = catalog.byPrice(view);
   const { width, free } = catalog;
   const units = new Float64Array(rows.length * width);
   for (let i = 0; i < rows.length; i++) units.set(free.subarray(rows[i]! * width, (rows[i]! + 1) * width), i * width);
   return { width, units, prices };
+}
+
+/** What a node counts besides its price: as a part of the price of the middle machine, and of everything that is wanted. */
+const [ofMiddle, ofAll] = [0.001, 0.01];
+
+/** Where machines of many sizes cost the same by what they hold, few are better than many. */
+function charged(machines: Machines, worth: number): Machines {
+  const sorted = machines.prices.toSorted();
+  const charge = Math.min(ofMiddle * (sorted[sorted.length >> 1] ?? 0), ofAll * worth);
+  return { ...machines, prices: machines.prices.map((price) => price + charge) };
 }
 
 /** Whether a view has a planned machine for what it was planned to cost. */

@@ -60,6 +60,12 @@ const mutants: readonly Mutant[] = [
     instead: 'return true;',
   },
   {
+    what: 'takes pods off the host they are tied to',
+    file: 'regroup',
+    head: /function isTiedToNoHost\([^)]*\)[^{]*\{/,
+    instead: 'return true;',
+  },
+  {
     what: 'allows any skew',
     file: 'topology',
     head: /export function skewCeiling\([^{]*\{/,

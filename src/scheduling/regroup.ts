@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pods that must be in one zone share as few nodes as they can, and no size may fit them well; or they are on many small
+// nodes that a large one would hold for the same money. Their nodes are bought anew, as a plan for all pods of the zone
+// says. Nothing but the host changes for a pod, so only pods are moved that nobody's rules tie to a host.
+import type { View } from './catalog.ts';
+import { Finalizer } from './finalize.ts';
+import { NewNode, type NodeGroup } from './in-flight.ts';
+import type { Packed, Step } from './pack.ts';
+import { maxShapes, planPurchases } from './patterns.ts';
+import type { PodClass } from './pod-class.ts';
+import type { Settled } from './tally.ts';
+import { machinesOf } from './thrift.ts';
+import type { World } from './world.ts';
+
+/** What a node more or less counts, as a part of what one costs on average. */
+const nodeCharge = 0.01;
+/** Fewer nodes may cost so much more. */
+const mostMore = 1.002;
+
+/** Nodes that may exchange their pods. */
+interface Pool {
+  readonly group: NodeGroup;
+  readonly nodes: NewNode[];
+}
+
+/** Pods of one shape, and what is still to be put somewhere. */
+interface Shape {
+  readonly shape: number;
+  readonly request: Float64Array;
+  left: number;
+}
+
+/** A machine to buy, and how many pods of each shape it holds. */
+interface Bin {
+  readonly row: number;
+  readonly room: Float64Array;
+  readonly counts: Int32Array;
+}
+
+export interface RegroupOptions {
+  /** Whether it is worth to look at nodes that cost so much and hold these pods. */
+  readonly isPromising: (group: NodeGroup, pods: readonly number[], price: number) => boolean;
+  /** How many pools are looked at. */
+  readonly most: number;
+}
+
+/** The same pods on other nodes for less money, or on fewer for about the same; undefined when nothing is gained. */
+export function regroup(world: World, packed: Packed, options: RegroupOptions): Packed | undefined {
+  const finalizer = new Finalizer(world);
+  const nodes = [...packed.nodes];
+  /** By pod: the node it is on now. */
+  const moved = new Map<number, NewNode>();
+  let looked = 0;
+  for (const pool of poolsOf(world, packed)) {
+    const pods = pool.nodes.flatMap((node) => node.pods);
+    const price = pool.nodes.reduce((sum, node) => sum + finalizer.factsOf(node).claim.price, 0);
+    if (!options.isPromising(pool.group, pods, price)) continue;
+    if (++looked > options.most) break;
+    const bins = binsFor(world, pool, pods, price);
+    if (bins) place(world, pool, bins, nodes, moved);
+  }
+  if (moved.size === 0) return undefined;
+  // Nodes are numbered by their place.
+  const kept = nodes.filter(({ pods }) => pods.length > 0);
+  const renamed = new Map(kept.map((node, index) => [node, copyOf(node, index, world)]));
+  return { ...packed, nodes: [...renamed.values()], steps: stepsOn(packed.steps, moved, renamed) };
+}
+
+/** Nodes by what they can become, as far as all their pods may change hosts and their domains were known from the start. */
+function poolsOf(world: World, packed: Packed): Iterable<Pool> {
+  const isFree = memoised((podClass: PodClass) => isTiedToNoHost(world, podClass));
+  const begun = new Set<NewNode>();
+  const late = new Set<NewNode>();
+  for (const { node, settled } of packed.steps) {
+    for (const { node: decided } of settled) if (decided !== node || begun.has(decided)) late.add(decided);
+    if (node) begun.add(node);
+  }
+  const pools = new Map<NodeGroup, Pool>();
+  for (const node of packed.nodes) {
+    const { template, group, pods } = node;
+    if (template.limits || template.minValueKeys.length > 0 || template.catalog.hasReserved) continue;
+    if (node.pending.length > 0 || node.possible.length > 0 || node.ports.length > 0 || late.has(node)) continue;
+    if (!pods.every((pod) => isFree(world.classOf[pod]!))) continue;
+    const pool = pools.get(group);
+    if (pool) pool.nodes.push(node);
+    else pools.set(group, { group, nodes: [node] });
+  }
+  return pools.values();
+}
+
+function isTiedToNoHost({ counted }: World, { labels, owns, hostRules, hostAffinities }: PodClass): boolean {
+  return (
+    counted[labels]!.hosted.length === 0 &&
+    hostRules.length === 0 &&
+    hostAffinities.length === 0 &&
+    owns.every(({ key }) => key !== undefined)
+  );
+}
+
+/** What to buy instead of the nodes of a pool; undefined when that is no better. */
+function binsFor(world: World, { group, nodes }: Pool, pods: readonly number[], price: number): Bin[] | undefined {
+  const { catalog } = group.template;
+  const view = catalog.view(group.set, catalog.plainMask(group.mask));
+  const shapes = shapesOf(world, pods);
+  if (shapes.length > maxShapes) return undefined;
+  const charge = (nodeCharge * price) / nodes.length;
+  const machines = machinesOf(catalog, view);
+  const charged = { ...machines, prices: machines.prices.map((one) => one + charge) };
+  const { rows } = catalog.byPrice(view);
+  const wanted = shapes.map(({ request, left }) => ({ request, count: left }));
+  const bins: Bin[] = [];
+  for (const { machine, counts, times } of planPurchases(charged, wanted)) {
+    for (let i = 0; i < times; i++) bins.push(binOf(group, rows[machine]!, shapes, counts));
+  }
+  if (!addRest(group, view, bins, shapes)) return undefined;
+  const next = bins.reduce((sum, bin) => sum + priceOf(group, view, bin, shapes), 0);
+  if (next > price * (bins.length < nodes.length ? mostMore : 1)) return undefined;
+  return next + charge * bins.length < (price + charge * nodes.length) * (1 - 1e-9) ? bins : undefined;
+}
+
+function shapesOf({ batch, requests }: World, pods: readonly number[]): Shape[] {
+  const shapes = new Map<number, Shape>();
+  for (const pod of pods) {
+    const shape = batch.shapeOf[pod]!;
+    const known = shapes.get(shape);
+    if (known) known.left++;
+    else shapes.set(shape, { shape, request: requests[shape]!, left: 1 });
+  }
+  return [...shapes.values()];
+}
+
+function binOf({ template: { catalog } }: NodeGroup, row: number, shapes: readonly Shape[], counts: Int32Array): Bin {
+  const room = catalog.free.slice(row * catalog.width, (row + 1) * catalog.width);
+  const bin = { row, room, counts: new Int32Array(shapes.length) };
+  for (const [i, shape] of shapes.entries()) put(bin, i, shape, counts[i]!);
+  return bin;
+}
+
+function put({ room, counts }: Bin, i: number, shape: Shape, count: number): void {
+  for (let r = 0; r < room.length; r++) room[r]! -= count * shape.request[r]!;
+  counts[i]! += count;
+  shape.left -= count;
+}
+
+/** Pods that the plan left over go where there is room, and then together onto one machine more. */
+function addRest(group: NodeGroup, view: View, bins: Bin[], shapes: readonly Shape[]): boolean {
+  for (const [i, shape] of shapes.entries()) {
+    for (const bin of bins) {
+      let fits = shape.left;
+      for (let r = 0; r < bin.room.length && fits > 0; r++)
+        if (shape.request[r]! > 0) fits = Math.min(fits, Math.floor(bin.room[r]! / shape.request[r]!));
+      if (fits > 0) put(bin, i, shape, fits);
+    }
+  }
+  if (shapes.every(({ left }) => left === 0)) return true;
+  const { catalog } = group.template;
+  const total = new Float64Array(catalog.width);
+  for (const { request, left } of shapes) for (let r = 0; r < total.length; r++) total[r]! += left * request[r]!;
+  const row = catalog.byPrice(view).rows.find((one) => catalog.fitsRow(one, total));
+  if (row === undefined) return false;
+  bins.push(
+    binOf(
+      group,
+      row,
+      shapes,
+      Int32Array.from(shapes, ({ left }) => left),
+    ),
+  );
+  return true;
+}
+
+/** What the cheapest machine costs that holds what a bin holds. */
+function priceOf({ template: { catalog } }: NodeGroup, view: View, { counts }: Bin, shapes: readonly Shape[]): number {
+  const total = new Float64Array(catalog.width);
+  for (const [i, { request }] of shapes.entries())
+    for (let r = 0; r < total.length; r++) total[r]! += counts[i]! * request[r]!;
+  const { rows, prices } = catalog.byPrice(view);
+  const at = rows.findIndex((row) => catalog.fitsRow(row, total));
+  return at < 0 ? Number.POSITIVE_INFINITY : prices[at]!;
+}
+
+/** Empties the nodes of a pool and gives their pods, in the order they came, to nodes as planned. */
+function place(
+  world: World,
+  { group, nodes: old }: Pool,
+  bins: readonly Bin[],
+  nodes: NewNode[],
+  moved: Map<number, NewNode>,
+): void {
+  const { batch, requests, axis } = world;
+  const pods = old.flatMap((node) => node.pods);
+  const places = new Map(shapesOf(world, pods).map(({ shape }, i) => [shape, i]));
+  const gone = new Set(old);
+  for (const [i, node] of nodes.entries()) if (gone.has(node)) nodes[i] = new NewNode(0, i, group, axis.size);
+  for (const { counts } of bins) {
+    const node = new NewNode(0, nodes.length, group, axis.size);
+    nodes.push(node);
+    const left = counts.slice();
+    for (const pod of pods) {
+      const shape = batch.shapeOf[pod]!;
+      const at = places.get(shape)!;
+      if (left[at] === 0 || moved.has(pod)) continue;
+      left[at]!--;
+      node.pods.push(pod);
+      for (let r = 0; r < axis.size; r++) node.total[r]! += requests[shape]![r]!;
+      moved.set(pod, node);
+    }
+  }
+}
+
+function copyOf(node: NewNode, index: number, { targets, axis }: World): NewNode {
+  const copy = new NewNode(targets.length + index, index, node.group, axis.size);
+  copy.total.set(node.total);
+  copy.pods.push(...node.pods);
+  copy.row = node.row;
+  copy.reservations = node.reservations;
+  copy.minValuesRelaxed = node.minValuesRelaxed;
+  return copy;
+}
+
+/** The same story with other nodes: each is decided with its first pod, as those were that it stands for. */
+function stepsOn(
+  steps: readonly Step[],
+  moved: ReadonlyMap<number, NewNode>,
+  renamed: ReadonlyMap<NewNode, NewNode>,
+): Step[] {
+  const decided = new Map<NewNode, readonly Settled[]>();
+  const begun = new Set<NewNode>();
+  return steps.map((step) => {
+    const { pod, node, settled } = step;
+    if (!node) return { ...step, settled: others(settled, renamed) };
+    if (!decided.has(node))
+      decided.set(
+        node,
+        settled.filter((one) => one.node === node),
+      );
+    const now = renamed.get(moved.get(pod) ?? node)!;
+    if (!moved.has(pod)) return { ...step, node: now, settled: others(settled, renamed) };
+    const first = !begun.has(now);
+    begun.add(now);
+    const own = first ? decided.get(node)!.map((one) => ({ ...one, node: now })) : [];
+    return { ...step, node: now, settled: [...others(settled, renamed), ...own] };
+  });
+}
+
+/** What was decided of nodes that are still there. */
+function others(settled: readonly Settled[], renamed: ReadonlyMap<NewNode, NewNode>): Settled[] {
+  return settled.flatMap((one) => {
+    const node = renamed.get(one.node);
+    return node ? [{ ...one, node }] : [];
+  });
+}
+
+function memoised<A extends object, B>(of: (a: A) => B): (a: A) => B {
+  const known = new Map<A, B>();
+  return (a) => {
+    let b = known.get(a);
+    if (b === undefined) {
+      b = of(a);
+      known.set(a, b);
+    }
+    return b;
+  };
+}

@@ -3,9 +3,9 @@ import { describe, expect, test } from 'vitest';
 import { VirtualClock } from '../../base/clock.ts';
 import { Batcher } from './batcher.ts';
 
-function setUp() {
+function setUp(isMoreComing = () => false) {
   const clock = new VirtualClock();
-  const batcher = new Batcher({ clock, idleMs: 1000, maxMs: 10_000 });
+  const batcher = new Batcher({ clock, idleMs: 1000, maxMs: 10_000, isMoreComing });
   const abort = new AbortController();
   let outcome: boolean | undefined;
   let endedAt: number | undefined;
@@ -61,6 +61,23 @@ describe('a window', () => {
       await clock.step(300);
       batcher.trigger(`pod-${i}`);
     }
+    expect(endedAt()).toBe(10_000);
+  });
+
+  test('stays open while more is about to come, but not longer than the longest time', async () => {
+    let more = true;
+    const { clock, batcher, wait, outcome, endedAt } = setUp(() => more);
+    batcher.trigger('a');
+    wait();
+    await clock.step(3500);
+    expect(outcome()).toBeUndefined();
+    more = false;
+    await clock.step(5000);
+    expect(endedAt()).toBe(4000);
+    more = true;
+    batcher.trigger('b');
+    wait();
+    await clock.step(60_000);
     expect(endedAt()).toBe(10_000);
   });
 

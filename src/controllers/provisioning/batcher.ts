@@ -8,6 +8,8 @@ export interface BatcherOptions {
   readonly idleMs: number;
   /** and at the latest after this long. */
   readonly maxMs: number;
+  /** Whether more is about to come: then it does not end for want of news. */
+  readonly isMoreComing?: () => boolean;
 }
 
 /** How long `wait` waits for the first trigger. */
@@ -37,11 +39,11 @@ export class Batcher {
   async wait(signal: AbortSignal): Promise<boolean> {
     try {
       if (this.#elements.size === 0 && !(await this.#event([firstTriggerMs], signal))) return false;
-      const { clock, idleMs, maxMs } = this.#options;
+      const { clock, idleMs, maxMs, isMoreComing } = this.#options;
       const end = clock.monotonic() + maxMs;
       while (!signal.aborted) {
         const isNew = await this.#event([idleMs, end - clock.monotonic()], signal);
-        if (!isNew || clock.monotonic() >= end) break;
+        if (clock.monotonic() >= end || !(isNew || isMoreComing?.())) break;
       }
       return true;
     } finally {

@@ -4,6 +4,7 @@ import { singleton } from '../../runtime/controller.ts';
 import type { Logger } from '../../runtime/logging.ts';
 import type { Runnable } from '../../runtime/manager.ts';
 import { DefaultSpread } from '../../state/default-spread.ts';
+import { PodArrivals } from './arrivals.ts';
 import { Batcher } from './batcher.ts';
 import { Provisioner, type ProvisionerOptions } from './provisioner.ts';
 import { nodeTrigger, podTrigger } from './triggers.ts';
@@ -24,7 +25,9 @@ export function registerProvisioning(
   options: ProvisioningOptions,
 ): Provisioning {
   const { clock, log, metrics, random, state, settings } = options;
-  const batcher = new Batcher({ clock, idleMs: settings.batchIdleDuration, maxMs: settings.batchMaxDuration });
+  const { batchIdleDuration: idleMs, batchMaxDuration: maxMs } = settings;
+  const arrivals = new PodArrivals({ clock, pods: state.sources.pods, countMs: maxMs });
+  const batcher = new Batcher({ clock, idleMs, maxMs, isMoreComing: () => arrivals.areUnderWay });
   const { defaultConstraints } = settings.schedulerConfig.podTopologySpread;
   const defaultSpread = DefaultSpread.of(options.clusters.workload, defaultConstraints);
   const provisioner = new Provisioner({ ...options, batcher, ...(defaultSpread ? { defaultSpread } : {}) });

@@ -3,6 +3,7 @@
 // real cluster and for the embedded one.
 import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
+import { UnconfiguredProvider } from '../cloud/unconfigured-provider.ts';
 import { registerControllers } from '../controllers/index.ts';
 import type { ResourceType } from '../kube/object.ts';
 import type { Clusters } from '../runtime/clusters.ts';
@@ -13,6 +14,7 @@ import type { Metrics } from '../runtime/metrics.ts';
 import { profilingRoute } from '../runtime/profiling.ts';
 import type { ProgramSettings } from './program-settings.ts';
 import { type LoadedProviders, loadProviders } from './providers.ts';
+import { version } from './version.ts';
 
 /** A pass holds the process while it lasts: short enough for probes and for the lease, whose renewal may take 10 s. */
 const passTimeoutMs = 5000;
@@ -38,6 +40,8 @@ export interface AutoscalerOptions {
 export async function runAutoscaler(options: AutoscalerOptions, signal: AbortSignal): Promise<void> {
   const { clusters, settings, clock, random, log, metrics, election, onLost } = options;
   const { registry, runnables } = options.loaded ?? (await loadProviders({ clusters, clock, log, metrics, settings }));
+  const usable = registry.providers.filter((provider) => !(provider instanceof UnconfiguredProvider));
+  log.info('starting karpenter', { version, providers: usable.map(({ name }) => name).join(', ') });
   const manager = new Manager({
     clock,
     log,

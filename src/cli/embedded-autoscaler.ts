@@ -17,7 +17,7 @@ import { cloudsNamed, type EmbeddedCloud, type RunningCloud } from './embedded-c
 import { knownProviders } from './known-providers.ts';
 import { type ProgramSettings, programSettings } from './program-settings.ts';
 import { loadProviders } from './providers.ts';
-import { commit, version } from './version.ts';
+import { commit } from './version.ts';
 
 /** Kept of the controller's log: what `kubectl logs` shows. */
 export const keptLogBytes = 1_000_000;
@@ -87,7 +87,6 @@ export async function startEmbeddedAutoscaler(options: EmbeddedAutoscalerOptions
     return load ? { ...provider, load } : provider;
   });
   const providers = await loadProviders({ clusters, clock, log, metrics, settings }, known);
-  log.info('starting karpenter', { version, providers: settings.providers.join(', ') });
   const stop = new AbortController();
   const running = runAutoscaler(
     {

@@ -92,7 +92,7 @@ function withinBudget(): Invariant {
     }).length;
     const bounds = (pool.spec.disruption?.budgets ?? [{ nodes: '10%' }])
       .filter(({ reasons }) => reasons === undefined || reasons.includes(reason as never))
-      .filter((budget) => budget.schedule === undefined || holdsThisHour(budget.duration ?? '', facts.now))
+      .filter((budget) => budget.schedule === undefined || holdsByAnyClock(budget.duration ?? '', facts.now))
       .map(({ nodes: bound }) => {
         return bound.endsWith('%') ? Math.ceil((nodes * Number(bound.slice(0, -1))) / 100) : Number(bound);
       });
@@ -168,9 +168,12 @@ function standsFor(mark: Mark | undefined, change: Change, facts: Facts): boolea
   return facts.now - mark.at < 5 * second || (facts.calmSince !== undefined && mark.at > facts.calmSince);
 }
 
-/** Budgets of these worlds with a schedule begin each hour. */
-function holdsThisHour(duration: string, now: number): boolean {
-  return now % (60 * minute) < parseDuration(duration);
+/** By how much the clock of a process may be wrong. */
+const clockErrorMs = 2 * minute;
+
+/** Budgets of these worlds with a schedule begin each hour. Near the edges a wrong clock is on the other side. */
+function holdsByAnyClock(duration: string, now: number): boolean {
+  return [now - clockErrorMs, now, now + clockErrorMs].every((at) => at % (60 * minute) < parseDuration(duration));
 }
 
 /** Nothing is disrupted voluntarily under a protected pod, and no node that is protected itself. */

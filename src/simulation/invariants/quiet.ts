@@ -2,10 +2,8 @@
 // When nothing changes and nothing is broken, the autoscaler comes to rest: no write, nothing half done, nothing that
 // grows, and a bill that can be explained.
 import type { NodeClaim } from '../../api/node-claim.ts';
-import type { NodePool } from '../../api/node-pool.ts';
 import type { Node, Pod } from '../../kube/kinds.ts';
 import { Quantity } from '../../kube/quantity.ts';
-import { parseDuration } from '../../kube/time.ts';
 import { collections } from '../collections.ts';
 import type { Change, Facts, Invariant } from '../contract.ts';
 import type { Fleet } from '../process/fleet.ts';
@@ -26,12 +24,12 @@ function comesToRest(): Invariant {
     name: 'rest/no-writes',
     onChange(change) {
       if (change.collection === collections.events || change.collection === collections.leases) return;
-      if (isOurs(change)) last = change;
-      else lastOthers = change.at;
+      if (!isOurs(change)) lastOthers = change.at;
+      else if (!onlyGrowsOld(change)) last = change;
     },
     onQuiet(facts, report) {
       // Jobs that end and pods that take minutes to go are changes too: what follows from them is no unrest.
-      if (facts.now - lastOthers < silentMs + 2 * minute + longestWaitMs(facts) || agesOut(facts)) return;
+      if (facts.now - lastOthers < silentMs + 2 * minute || agesOut(facts)) return;
       report.checked();
       if (last && facts.now - last.at < silentMs) {
         const { event, by, request } = last;
@@ -41,10 +39,17 @@ function comesToRest(): Invariant {
   };
 }
 
-/** A node whose pods changed is `Consolidatable` only so long after that: a write that follows from the change. */
-function longestWaitMs(facts: Facts): number {
-  const waits = facts.list<NodePool>(collections.pools).map(({ spec }) => spec.disruption?.consolidateAfter ?? '0s');
-  return Math.max(0, ...waits.filter((wait) => wait !== 'Never').map(parseDuration));
+/** A node is `Consolidatable` only a while after its pods changed: to say so follows from the change, however late. */
+function onlyGrowsOld({ collection, event }: Change): boolean {
+  if (collection !== collections.claims || event.type !== 'MODIFIED') return false;
+  const [now, before] = [event.object, event.previous].map((claim) => otherConditions(claim as NodeClaim));
+  return now === before;
+}
+
+function otherConditions({ metadata, spec, status }: NodeClaim): string {
+  const conditions = status?.conditions?.filter(({ type }) => type !== 'Consolidatable');
+  const { deletionTimestamp, labels, annotations, finalizers } = metadata;
+  return JSON.stringify([deletionTimestamp, labels, annotations, finalizers, spec, { ...status, conditions }]);
 }
 
 /** Nodes that reach their age are replaced at any time. */

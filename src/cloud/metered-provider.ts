@@ -52,13 +52,20 @@ export function metered(
   const { metrics, clock, controller } = options;
   const durations = metrics.histogram(cloudMetrics.duration);
   const errors = metrics.counter(cloudMetrics.errors);
+  type Labels = Readonly<Record<(typeof cloudMetrics.duration.labels)[number], string>>;
+  const labelsOf = new Map<string, Labels>(
+    Object.values(metricNames).map((method) => [
+      method,
+      Object.freeze({ controller, method, provider: provider.name }),
+    ]),
+  );
   async function measured<R>(
     method: keyof typeof metricNames,
     signal: AbortSignal,
     call: (signal: AbortSignal) => Promise<R>,
   ): Promise<R> {
     const what = `${metricNames[method]} of ${provider.name}`;
-    const labels = { controller, method: metricNames[method], provider: provider.name };
+    const labels = labelsOf.get(metricNames[method])!;
     const started = clock.monotonic();
     try {
       return await withDeadline({ clock, ms: limitsMs[method], what, signal }, call);

@@ -24,9 +24,18 @@ export const clientMetrics: readonly MetricDeclaration[] = [requestDuration, req
 export function requestObserver(metrics: Metrics): (report: RequestReport) => void {
   const durations = metrics.histogram(requestDuration);
   const totals = metrics.counter(requestTotal);
+  /** There are few verbs and kinds: the same labels each time. */
+  const known = new Map<string, Readonly<Record<(typeof requestDuration.labels)[number], string>>>();
   return ({ verb, group, version, kind, subresource, code, method, durationMs }) => {
     totals.inc({ code, method });
     // A watch lasts as long as it lasts: its duration says nothing about the server.
-    if (verb !== 'watch') durations.observe({ verb, group, version, kind, subresource }, durationMs / 1000);
+    if (verb === 'watch') return;
+    const key = `${verb} ${group} ${version} ${kind} ${subresource}`;
+    let labels = known.get(key);
+    if (!labels) {
+      labels = Object.freeze({ verb, group, version, kind, subresource });
+      known.set(key, labels);
+    }
+    durations.observe(labels, durationMs / 1000);
   };
 }

@@ -58,23 +58,29 @@ export const controllerMetrics: readonly MetricDeclaration[] = Object.values(dec
 const results = ['success', 'error', 'requeue', 'requeue_after'] as const;
 export type ReconcileResult = (typeof results)[number];
 
-/** The series of one controller. All of them exist from the start, so that a rate over them has a beginning. */
+/**
+ * The series of one controller. All of them exist from the start, so that a rate over them has a beginning. What every
+ * reconcile counts is kept as plain numbers and written when somebody looks.
+ */
 export class ControllerMetrics {
   readonly #labels: { readonly controller: string };
   readonly #series: Series<typeof declared>;
+  /** Since somebody looked. */
+  readonly #ended: Record<ReconcileResult, number> = { success: 0, error: 0, requeue: 0, requeue_after: 0 };
+  #active = 0;
 
   constructor(metrics: Metrics, controller: string, workers: number) {
-    this.#labels = { controller };
+    this.#labels = Object.freeze({ controller });
     this.#series = metrics.all(declared);
-    const { total, errors, terminal, panics, maxConcurrent, active } = this.#series;
+    const { errors, terminal, panics, maxConcurrent } = this.#series;
     maxConcurrent.set(this.#labels, workers);
-    for (const result of results) total.inc({ controller, result }, 0);
     for (const series of [errors, terminal, panics]) series.inc(this.#labels, 0);
-    active.set(this.#labels, 0);
+    this.#flush();
+    metrics.onScrape(() => this.#flush());
   }
 
   ended(result: ReconcileResult): void {
-    this.#series.total.inc({ ...this.#labels, result });
+    this.#ended[result]++;
     if (result === 'error') this.#series.errors.inc(this.#labels);
   }
 
@@ -91,6 +97,15 @@ export class ControllerMetrics {
   }
 
   active(by: 1 | -1): void {
-    this.#series.active.add(this.#labels, by);
+    this.#active += by;
+  }
+
+  #flush(): void {
+    const { total, active } = this.#series;
+    for (const result of results) {
+      total.inc({ ...this.#labels, result }, this.#ended[result]);
+      this.#ended[result] = 0;
+    }
+    active.set(this.#labels, this.#active);
   }
 }

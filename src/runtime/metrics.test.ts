@@ -35,6 +35,27 @@ describe('a registry', () => {
     expect(text).toContain('lasted_seconds_count 100');
   });
 
+  test('counts the same in a histogram whether labels are handed in anew or as one frozen object', async () => {
+    const declaration = histogram({ name: 'took_seconds', help: 'Took.', labels: ['pool'], buckets: [1, 2, 4] });
+    const texts = await Promise.all(
+      [Object.freeze({ pool: 'a' }), undefined].map(async (frozen) => {
+        const metrics = new Metrics();
+        const took = metrics.histogram(declaration);
+        took.observe({ pool: 'b' }, 3);
+        for (const value of [0, 1, 1.5, 2, 4, 5]) took.observe(frozen ?? { pool: 'a' }, value);
+        took.deleteMatching({ pool: 'b' });
+        took.observe(frozen ?? { pool: 'a' }, 3);
+        took.deleteMatching({ pool: 'a' });
+        for (const value of [1, 9]) took.observe(frozen ?? { pool: 'a' }, value);
+        expect(() => took.observe(frozen ?? { pool: 'a' }, Number.NaN)).toThrow(TypeError);
+        return metrics.render();
+      }),
+    );
+    expect(texts[0]).toContain('took_seconds_bucket{le="1",pool="a"} 1\n');
+    expect(texts[0]).toContain('took_seconds_bucket{le="+Inf",pool="a"} 2\n');
+    expect(texts[0]).toBe(texts[1]);
+  });
+
   test('gives the series of many declarations at once, each of its own type', async () => {
     const metrics = new Metrics();
     const made = counter({ name: 'made_total', help: 'Made.', labels: ['reason'] });

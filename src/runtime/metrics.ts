@@ -143,7 +143,7 @@ export class Metrics {
   histogram<L extends string>(declaration: MetricDeclaration<'histogram', L>): Observer<L> {
     return this.#once(declaration, () => {
       const buckets = [...(declaration.buckets ?? durationBuckets)];
-      return observer(new PromHistogram({ ...this.#common(declaration), buckets }));
+      return quickObserver(new PromHistogram({ ...this.#common(declaration), buckets }), buckets);
     });
   }
 
@@ -264,16 +264,73 @@ function observer<L extends string>(metric: PromHistogram<L> | PromSummary<L>): 
   };
 }
 
+interface LabelledSeries {
+  readonly labels: Readonly<Record<string, unknown>>;
+}
+
+/** A series as the library keeps it. */
+interface HistogramSeries extends LabelledSeries {
+  sum: number;
+  count: number;
+  readonly bucketValues: Record<number, number>;
+}
+
+/**
+ * As `observer`. Whoever observes often hands in the same frozen labels each time: their series is found by the object
+ * itself, where the library checks and sorts the labels anew.
+ */
+function quickObserver<L extends string>(metric: PromHistogram<L>, buckets: readonly number[]): Observer<L> {
+  const slow = observer(metric);
+  let known = new WeakMap<object, HistogramSeries>();
+  return {
+    observe: (labels, value) => {
+      const series = known.get(labels);
+      if (!series) {
+        slow.observe(labels, value);
+        const found = Object.isFrozen(labels) ? matching<HistogramSeries>(metric, labels).next().value : undefined;
+        if (found) known.set(labels, found);
+        return;
+      }
+      if (!Number.isFinite(value)) return slow.observe(labels, value);
+      series.sum += value;
+      series.count++;
+      const bound = boundOf(buckets, value);
+      if (bound !== undefined) series.bucketValues[bound]!++;
+    },
+    deleteMatching: (labels) => {
+      known = new WeakMap();
+      slow.deleteMatching(labels);
+    },
+  };
+}
+
+/** The first bucket that a value belongs to; undefined when it is above all. */
+function boundOf(buckets: readonly number[], value: number): number | undefined {
+  let [low, high] = [0, buckets.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (value <= buckets[middle]!) high = middle;
+    else low = middle + 1;
+  }
+  return buckets[low];
+}
+
+/** The series whose labels include these. The library has no such call; its own table is the only place where labels are. */
+function* matching<S extends LabelledSeries>(
+  metric: object,
+  labels: Readonly<Record<string, unknown>>,
+): Generator<S, undefined> {
+  const wanted = Object.entries(labels);
+  for (const series of Object.values((metric as { readonly hashMap: Record<string, S> }).hashMap))
+    if (wanted.every(([key, value]) => series.labels[key] === value)) yield series;
+  return undefined;
+}
+
 function removeMatching<L extends string>(
   metric: PromGauge<L> | PromHistogram<L> | PromSummary<L>,
   labels: Partial<Labels<L>>,
 ): void {
-  // The library has no such call; its own table of series is the only place where their labels are.
-  const table = (metric as unknown as { hashMap: Record<string, { labels: Record<string, unknown> }> }).hashMap;
-  const wanted = Object.entries(labels);
-  for (const series of Object.values(table)) {
-    if (wanted.every(([key, value]) => series.labels[key] === value)) metric.remove(series.labels as Labels<L>);
-  }
+  for (const series of matching(metric, labels)) metric.remove(series.labels as Labels<L>);
 }
 
 /** One series of a gauge with its value. */

@@ -62,7 +62,7 @@ export class QueueMetrics {
   #newRetries = 0;
 
   constructor(metrics: Metrics, name: string, unfinishedWork: () => { totalMs: number; longestMs: number }) {
-    this.#labels = { name, controller: name };
+    this.#labels = Object.freeze({ name, controller: name });
     this.#series = metrics.all(declared);
     this.#depths.set(0, 0);
     const flush = (): void => {

@@ -11,9 +11,18 @@ export class TimeError extends KarpenterError {
   }
 }
 
+let lastSecond = Number.NaN;
+let lastText = '';
+
 /** `2026-01-01T00:00:00Z`: what metav1.Time writes; parts of a second are cut off. */
 export function formatTime(ms: number): string {
-  return `${isoSeconds(ms)}Z`;
+  const second = Math.floor(ms / 1000);
+  // Most times that are written are now, and much happens within a second.
+  if (second === lastSecond) return lastText;
+  const text = `${isoSeconds(ms)}Z`;
+  lastSecond = second;
+  lastText = text;
+  return text;
 }
 
 /** `2026-01-01T00:00:00.000000Z`: what metav1.MicroTime writes. `micros` (0–999) refines the millisecond. */
@@ -38,9 +47,20 @@ function isoSeconds(ms: number): string {
 
 const rfc3339 = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))$/;
 
+/** The times of a cluster's objects are read again and again: at every pass, of every node and pod. */
+const readBefore = new Map<string, number>();
+const mostReadBefore = 10_000;
+/** No time that a program writes is longer. */
+const longestKept = 40;
+
 /** Milliseconds since 1970 of an RFC 3339 text, with any fraction and offset. Throws TimeError with Go's message. */
 export function parseTime(text: string): number {
-  return readTime(text).ms;
+  const known = readBefore.get(text);
+  if (known !== undefined) return known;
+  const { ms } = readTime(text);
+  if (readBefore.size >= mostReadBefore) readBefore.clear();
+  if (text.length <= longestKept) readBefore.set(text, ms);
+  return ms;
 }
 
 /** Nanoseconds since 1970, exact. Throws TimeError with Go's message. */

@@ -23,6 +23,16 @@ describe('a window of a schedule', () => {
     expect(holds(workday, '2026-01-04T12:00:00Z')).toBe(false);
   });
 
+  test('is the same in whatever order moments are asked about', () => {
+    const at = (minutes: number): string => new Date(Date.UTC(2026, 0, 5) + minutes * 60_000 + 500).toISOString();
+    const minutes = Array.from({ length: 60 }, (_, i) => i * 47);
+    const forth = minutes.map((m) => holds('30 */5 * * *', at(m), 90 * 60_000));
+    const back = minutes.toReversed().map((m) => holds('30 */5 * * *', at(m), 90 * 60_000));
+    const open = minutes.map((m) => [0, 5, 10, 15, 20].some((h) => m % 1440 >= h * 60 + 30 && m % 1440 < h * 60 + 120));
+    expect(forth).toEqual(open);
+    expect(back.toReversed()).toEqual(open);
+  });
+
   test('goes on over midnight', () => {
     expect(holds('0 22 * * *', '2026-01-05T05:00:00Z')).toBe(true);
   });

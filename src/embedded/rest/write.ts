@@ -144,24 +144,11 @@ export function createObject(
   const name = metadata.name!;
   const existing = collection.get(namespace, name);
   if (existing) throw alreadyExists(resource, name, existing.metadata.deletionTimestamp !== undefined);
-  metadata.creationTimestamp = timestamp(context.clock.now());
+  metadata.creationTimestamp = formatTime(context.clock.now());
   if (resource.generation) metadata.generation = 1;
   else delete metadata.generation;
   track(object);
   return options.dryRun ? object : collection.insert(namespace, name, object);
-}
-
-let lastSecond = Number.NaN;
-let lastTimestamp = '';
-
-/** The time as text; thousands of objects may share a second. */
-function timestamp(now: number): string {
-  const second = Math.floor(now / 1000);
-  if (second !== lastSecond) {
-    lastSecond = second;
-    lastTimestamp = formatTime(now);
-  }
-  return lastTimestamp;
 }
 
 function stripServerFields(metadata: ObjectMeta): void {

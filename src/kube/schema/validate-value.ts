@@ -15,6 +15,8 @@ type Report = (error: FieldError) => void;
  * stricter without locking up the objects that are there.
  */
 export function validateValue(node: SchemaNode, value: unknown, old: unknown, path: string, report: Report): void {
+  // The very same: whatever is wrong with it would not be reported. Most of what a status is written to stays as it was.
+  if (old !== undefined && value === old) return;
   const errors: FieldError[] = [];
   const collect = (error: FieldError): void => {
     errors.push(error);

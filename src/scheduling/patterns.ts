@@ -25,6 +25,9 @@ export interface Purchase extends Pattern {
 export const maxShapes = 64;
 const maxRounds = 16;
 const maxColumns = 300;
+/** So many columns must save this part of the cost, or the program is as good as solved. */
+const patience = 24;
+const progress = 5e-4;
 const tolerance = 1e-7;
 /** What part of its price a new pattern must save to be looked into. */
 const worthwhile = 5e-3;
@@ -39,7 +42,7 @@ export function planPurchases(machines: Machines, wanted: readonly Wanted[]): Pu
   const purchases: Purchase[] = [];
   const usable = undominated(machines, wanted);
   const left = Int32Array.from(wanted, ({ count }) => count);
-  const known: Pattern[] = [];
+  const known = new Patterns();
   for (let round = 0; round < maxRounds && left.some((count) => count > 0); round++) {
     const { patterns, amounts } = new Program(machines, usable, wanted, left, known).solve();
     // What the first program leaves over is little: there the nearest whole number does.
@@ -91,6 +94,25 @@ function undominated({ width, units, prices }: Machines, wanted: readonly Wanted
   return kept;
 }
 
+/** Patterns that were found, with what they hold side by side: all are asked again and again. */
+class Patterns {
+  readonly patterns: Pattern[] = [];
+  /** By pattern: where what it holds begins in `shapes` and `counts`. */
+  readonly starts: number[] = [0];
+  readonly shapes: number[] = [];
+  readonly counts: number[] = [];
+
+  add(pattern: Pattern): void {
+    this.patterns.push(pattern);
+    for (let shape = 0; shape < pattern.counts.length; shape++) {
+      if (pattern.counts[shape] === 0) continue;
+      this.shapes.push(shape);
+      this.counts.push(pattern.counts[shape]!);
+    }
+    this.starts.push(this.shapes.length);
+  }
+}
+
 /** The linear program: cover the pods of each shape with patterns at the least cost. */
 class Program {
   readonly #machines: Machines;
@@ -104,7 +126,7 @@ class Program {
   /** By shape and resource: the requests. */
   readonly #flat: Float64Array;
   /** Patterns that were found so far, also by the programs before this one. */
-  readonly #known: Pattern[];
+  readonly #known: Patterns;
   #near: number[] = [];
 
   constructor(
@@ -112,7 +134,7 @@ class Program {
     usable: readonly number[],
     wanted: readonly Wanted[],
     counts: Int32Array,
-    known: Pattern[],
+    known: Patterns,
   ) {
     this.#machines = machines;
     this.#known = known;
@@ -135,31 +157,45 @@ class Program {
     }
     const rows = this.#rows;
     const size = rows.length;
-    const inverse = basis.map((pattern, i) =>
-      Float64Array.from(rows, (_, j) => (i === j ? 1 / pattern.counts[rows[i]!]! : 0)),
-    );
-    const amounts = Float64Array.from(basis, (pattern, i) => this.#counts[rows[i]!]! / pattern.counts[rows[i]!]!);
+    // The inverse of the basis, row by row.
+    const inverse = new Float64Array(size * size);
+    const amounts = new Float64Array(size);
     const worth = new Float64Array(this.#counts.length);
+    for (let i = 0; i < size; i++) {
+      const each = basis[i]!.counts[rows[i]!]!;
+      inverse[i * size + i] = 1 / each;
+      amounts[i] = this.#counts[rows[i]!]! / each;
+      worth[rows[i]!] = this.#priceOf(basis[i]!) / each;
+    }
     const step = new Float64Array(size);
+    let before = Number.POSITIVE_INFINITY;
     for (let column = 0; column < maxColumns; column++) {
-      for (let j = 0; j < size; j++) {
-        let sum = 0;
-        for (let i = 0; i < size; i++) sum += this.#priceOf(basis[i]!) * inverse[i]![j]!;
-        worth[rows[j]!] = sum;
+      if (column % patience === 0) {
+        let cost = 0;
+        for (let i = 0; i < size; i++) cost += this.#priceOf(basis[i]!) * amounts[i]!;
+        // Many ways that cost the same: what is still to be saved is less than rounding loses.
+        if (cost > before * (1 - progress)) break;
+        before = cost;
       }
       const entering = this.#surplus(worth) ?? this.#bestPattern(worth);
       if (!entering) break;
+      step.fill(0);
+      let saved = -this.#priceOf(entering);
+      for (let j = 0; j < size; j++) {
+        const count = entering.counts[rows[j]!]!;
+        if (count === 0) continue;
+        saved += count * worth[rows[j]!]!;
+        for (let i = 0, at = j; i < size; i++, at += size) step[i]! += inverse[at]! * count;
+      }
       let leaving = -1;
       for (let i = 0; i < size; i++) {
-        let sum = 0;
-        for (let j = 0; j < size; j++) sum += inverse[i]![j]! * entering.counts[rows[j]!]!;
-        step[i] = sum;
-        if (sum <= tolerance) continue;
-        if (leaving < 0 || amounts[i]! / sum < amounts[leaving]! / step[leaving]!) leaving = i;
+        if (step[i]! <= tolerance) continue;
+        if (leaving < 0 || amounts[i]! / step[i]! < amounts[leaving]! / step[leaving]!) leaving = i;
       }
       if (leaving < 0) break;
       pivot(inverse, amounts, step, leaving);
       basis[leaving] = entering;
+      for (let j = 0, at = leaving * size; j < size; j++, at++) worth[rows[j]!]! -= saved * inverse[at]!;
     }
     return { patterns: basis, amounts };
   }
@@ -206,29 +242,35 @@ class Program {
       best = this.#bestOf(this.#usable, worth, rates);
       this.#near = [...rates.keys()].sort((a, b) => rates.get(b)! - rates.get(a)! || a - b).slice(0, maxNear);
     }
-    if (best) this.#known.push(best);
     return best;
   }
 
   /** The best of the patterns that were found before and that there are still pods enough for. */
   #bestKnown(worth: Float64Array): Pattern | undefined {
-    let best: Pattern | undefined;
+    const { patterns, starts, shapes, counts } = this.#known;
+    const { prices } = this.#machines;
+    const wanted = this.#counts;
+    let best = -1;
     let bestRate = 1 + worthwhile;
-    for (const pattern of this.#known) {
+    for (let i = 0; i < patterns.length; i++) {
       let held = 0;
-      for (let s = 0; s < worth.length; s++) {
-        const count = pattern.counts[s]!;
-        if (count === 0) continue;
-        if (count > this.#counts[s]!) {
+      const end = starts[i + 1]!;
+      for (let at = starts[i]!; at < end; at++) {
+        const shape = shapes[at]!;
+        const count = counts[at]!;
+        if (count > wanted[shape]!) {
           held = 0;
           break;
         }
-        held += count * worth[s]!;
+        held += count * worth[shape]!;
       }
-      const rate = held / this.#machines.prices[pattern.machine]!;
-      if (rate > bestRate) [best, bestRate] = [pattern, rate];
+      const rate = held / prices[patterns[i]!.machine]!;
+      if (rate > bestRate) {
+        best = i;
+        bestRate = rate;
+      }
     }
-    return best;
+    return patterns[best];
   }
 
   #bestOf(machines: readonly number[], worth: Float64Array, rates?: Map<number, number>): Pattern | undefined {
@@ -245,7 +287,11 @@ class Program {
         this.#filled.fill(0);
         rate = this.#fill(machine, worth, this.#filled, look === 0) / price;
         rates?.set(machine, Math.max(rate, rates.get(machine) ?? 0));
-        if (rate > bestRate) [best, bestRate] = [{ machine, counts: this.#filled.slice() }, rate];
+        if (rate <= 1 + worthwhile) continue;
+        // All that save something are kept: what is second now is often best next.
+        const pattern = { machine, counts: this.#filled.slice() };
+        this.#known.add(pattern);
+        if (rate > bestRate) [best, bestRate] = [pattern, rate];
       }
     }
     return best;
@@ -391,14 +437,16 @@ function limit(has: number, need: number): number {
 }
 
 /** One pivot of the inverse of the basis and of the amounts. */
-function pivot(inverse: readonly Float64Array[], amounts: Float64Array, step: Float64Array, leaving: number): void {
-  const row = inverse[leaving]!;
-  for (let c = 0; c < row.length; c++) row[c]! /= step[leaving]!;
-  amounts[leaving]! /= step[leaving]!;
-  for (let r = 0; r < row.length; r++) {
-    if (r === leaving || step[r] === 0) continue;
-    const other = inverse[r]!;
-    for (let c = 0; c < row.length; c++) other[c]! -= step[r]! * row[c]!;
-    amounts[r] = Math.max(0, amounts[r]! - step[r]! * amounts[leaving]!);
+function pivot(inverse: Float64Array, amounts: Float64Array, step: Float64Array, leaving: number): void {
+  const size = amounts.length;
+  const start = leaving * size;
+  const by = step[leaving]!;
+  for (let c = 0; c < size; c++) inverse[start + c]! /= by;
+  amounts[leaving]! /= by;
+  for (let r = 0; r < size; r++) {
+    const factor = step[r]!;
+    if (r === leaving || factor === 0) continue;
+    for (let c = 0, at = r * size; c < size; c++, at++) inverse[at]! -= factor * inverse[start + c]!;
+    amounts[r] = Math.max(0, amounts[r]! - factor * amounts[leaving]!);
   }
 }

@@ -144,10 +144,12 @@ export class Catalog {
       if (row > 0 && this.typeOf[row - 1] === type) hasVariants = true;
       axis.fillAvailable(free, this.free, row * axis.size);
       for (const nano of free.values()) if (nano < 0n) this.#dead[row] = 1;
+      const before = row > 0 ? at - this.#firstOffering[row - 1]! : 0;
       for (let i = 0; i < offerings.length; i++, at++) {
         const { requirements, price, reservation } = offerings[i]!;
-        // Offerings that are written alike share their requirements: most are known by identity.
-        let set = setIds.get(requirements);
+        // Offerings that are written alike share their requirements: most are known by identity, and follow as in the row before.
+        const likely = this.#setOf[at - before]!;
+        let set = this.#offeringSets[likely] === requirements ? likely : setIds.get(requirements);
         if (set === undefined) {
           set = setIds.size;
           setIds.set(requirements, set);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instance types as a pool reads them: requirements, amounts, and groups of offerings that provide the same room. Thousands of
-// types repeat a few hundred requirements, so each is parsed and judged once.
+// Instance types as pools read them: requirements, amounts, and groups of offerings that provide the same room. Thousands of
+// types repeat a few hundred requirements, so each is parsed once; a list that many pools or passes use is read once.
 import { capacityTypes, commonLabelSet, type LabelSet, labels } from '../api/labels.ts';
 import { Quantity } from '../kube/quantity.ts';
 import type { CatalogOffering } from './catalog.ts';
@@ -12,74 +12,152 @@ import { contentWithout, Requirement, type Requirements } from './requirements.t
 export interface ReadType {
   readonly requirements: Requirements;
   readonly capacity: ReadonlyMap<string, bigint>;
-  readonly groups: readonly { readonly allocatable: Amounts; readonly offerings: readonly CatalogOffering[] }[];
+  readonly groups: readonly {
+    readonly allocatable: ReadonlyMap<string, bigint>;
+    readonly offerings: readonly CatalogOffering[];
+  }[];
+  /** Why it is of no use to pools that it suits. */
+  readonly problem?: string;
 }
 
-/** A requirement that types repeat, and whether the pool excludes it. */
-interface Known {
+/** A list of instance types as it was read in the words of one cloud. */
+export interface Shelf {
+  /** By place in the list; a sentence where a type cannot be read at all. */
+  readonly types: readonly (ReadType | string)[];
+  /** The labels that some type names. */
+  readonly keys: ReadonlySet<string>;
+  /** What the list held. */
+  readonly sources: readonly InstanceTypeSpec[];
+  /** What the market said of it. */
+  readonly market: readonly unknown[];
+}
+
+/** Clouds hand out the same list as long as nothing changes: pools and passes that use it share the reading. */
+const shelves = new WeakMap<readonly InstanceTypeSpec[], Map<string, Shelf>>();
+
+/** Reads a list of instance types. `words` are the same for equal labels. */
+export function readTypes(
+  list: readonly InstanceTypeSpec[],
+  labelSet: LabelSet,
+  words: string,
+  reservationKey: string | undefined,
+): Shelf {
+  let known = shelves.get(list);
+  if (!known) {
+    known = new Map();
+    shelves.set(list, known);
+  }
+  const text = `${reservationKey ?? ''}\n${words}`;
+  let shelf = known.get(text);
+  if (!shelf || !isSame(shelf, list)) {
+    const reader = new TypeReader(labelSet, reservationKey);
+    const types: (ReadType | string)[] = [];
+    for (let i = 0; i < list.length; i++) types.push(reader.read(list[i]!));
+    shelf = { types, keys: reader.keys, sources: [...list], market: marketOf(list) };
+    known.set(text, shelf);
+  }
+  return shelf;
+}
+
+/** Lists are not meant to change. Where one does all the same, in the ways that markets change, it is read again. */
+function isSame({ sources, market }: Shelf, list: readonly InstanceTypeSpec[]): boolean {
+  if (sources.length !== list.length) return false;
+  for (let i = 0; i < list.length; i++) if (sources[i] !== list[i]) return false;
+  const now = marketOf(list);
+  if (market.length !== now.length) return false;
+  for (let i = 0; i < now.length; i++) if (market[i] !== now[i]) return false;
+  return true;
+}
+
+/** What each offering costs, and whether it can be had, one type after the other. */
+function marketOf(list: readonly InstanceTypeSpec[]): unknown[] {
+  const market: unknown[] = [];
+  for (let i = 0; i < list.length; i++) {
+    const offerings = list[i]?.offerings;
+    if (!offerings) continue;
+    for (let j = 0; j < offerings.length; j++) market.push(offerings[j]?.price, offerings[j]?.available);
+  }
+  return market;
+}
+
+/** A requirement as it was written, and as it was read. */
+interface Asked {
+  readonly spec: RequirementSpec;
   readonly requirement: Requirement;
-  readonly excluded: boolean;
 }
 
 /** What offerings ask for, by what they ask for first. */
 interface Path {
   readonly next: Map<string, Map<string, Path>>;
   /** Set where an offering ends. */
-  end: { readonly requirements: Requirements; readonly reservation: string | undefined } | undefined;
+  end: PathEnd | undefined;
 }
 
-/** Reads the instance types of a pool. */
-export class TypeReader {
-  readonly #pool: Requirements;
+interface PathEnd {
+  readonly requirements: Requirements;
+  readonly reservation: string | undefined;
+}
+
+/** Reads instance types. */
+class TypeReader {
   readonly #labels: LabelSet;
   readonly #reservationKey: string | undefined;
   /** By key and the only value. */
-  readonly #single = new Map<string, Map<string, Known>>();
+  readonly #single = new Map<string, Map<string, Requirement>>();
   /** By the text of what was written, for all others. */
-  readonly #other = new Map<string, Known | undefined>();
+  readonly #other = new Map<string, Requirement | undefined>();
   readonly #offerings: Path = { next: new Map(), end: undefined };
+  /** The labels that were named so far. */
+  readonly keys = new Set<string>();
+  /** By place: what the type before this one asked for there. Types mostly differ in two or three labels. */
+  readonly #before: (Asked | undefined)[] = [];
+  /** By place: what its offerings asked for. */
+  readonly #pathBefore: ({ specs: readonly RequirementSpec[]; end: PathEnd } | undefined)[] = [];
 
-  constructor(pool: Requirements, labelSet: LabelSet, reservationKey: string | undefined) {
-    this.#pool = pool;
+  constructor(labelSet: LabelSet, reservationKey: string | undefined) {
     this.#labels = labelSet;
     this.#reservationKey = reservationKey;
   }
 
-  /** One instance type; undefined when the pool excludes it, a sentence when it cannot be read. */
-  read(type: InstanceTypeSpec): ReadType | string | undefined {
+  /** One instance type; a sentence when it cannot be read. */
+  read(type: InstanceTypeSpec): ReadType | string {
     try {
       const offerings = type.offerings ?? [];
       if (offerings.length === 0) return 'it has no offerings';
       const requirements = new Map<string, Requirement>();
-      let excluded = false;
       const specs = type.requirements ?? [];
       for (let i = 0; i < specs.length; i++) {
         const spec = specs[i]!;
-        const known = this.#known(spec);
-        if (!known) return unreadable(spec);
-        const { requirement } = known;
-        const present = requirements.get(requirement.key);
-        if (present) {
-          const both = present.intersection(requirement);
-          requirements.set(requirement.key, both);
-          excluded ||= this.#excludes(both);
-        } else {
-          requirements.set(requirement.key, requirement);
-          excluded ||= known.excluded;
+        const before = this.#before[i];
+        let requirement: Requirement | undefined;
+        if (before && isWrittenAlike(before.spec, spec)) requirement = before.requirement;
+        else {
+          requirement = this.#known(spec);
+          if (!requirement) return unreadable(spec);
+          this.#before[i] = { spec, requirement };
         }
+        const present = requirements.get(requirement.key);
+        requirements.set(requirement.key, present ? present.intersection(requirement) : requirement);
       }
-      if (excluded) return undefined;
-      const capacity = amountsOf(type.capacity);
-      const problem = amountsProblem(capacity);
-      if (problem !== undefined) return `its capacity cannot be used: ${problem}`;
-      const groups = this.#group(offerings, type.overhead, capacity);
-      return typeof groups === 'string' ? groups : { requirements, capacity, groups };
+      return this.#withRoom(type, requirements, offerings);
     } catch (error) {
       return quantityProblem(error);
     }
   }
 
-  #known(spec: RequirementSpec): Known | undefined {
+  #withRoom(type: InstanceTypeSpec, requirements: Requirements, offerings: readonly OfferingSpec[]): ReadType {
+    try {
+      const capacity = amountsOf(type.capacity);
+      const problem = amountsProblem(capacity);
+      if (problem !== undefined) return broken(requirements, `its capacity cannot be used: ${problem}`);
+      const groups = this.#group(offerings, type.overhead, capacity);
+      return typeof groups === 'string' ? broken(requirements, groups) : { requirements, capacity, groups };
+    } catch (error) {
+      return broken(requirements, quantityProblem(error));
+    }
+  }
+
+  #known(spec: RequirementSpec): Requirement | undefined {
     const { key, operator, values, minValues } = spec;
     if (operator === 'In' && minValues === undefined && values?.length === 1) {
       let byValue = this.#single.get(key);
@@ -89,33 +167,24 @@ export class TypeReader {
       }
       let known = byValue.get(values[0]!);
       if (!known) {
-        known = this.#judge(Requirement.parse(spec, this.#labels)!);
+        known = Requirement.parse(spec, this.#labels)!;
         byValue.set(values[0]!, known);
+        this.keys.add(known.key);
       }
       return known;
     }
     const text = `${key}\n${operator}\n${minValues}\n${values?.join('\n')}`;
     let known = this.#other.get(text);
     if (known === undefined) {
-      const requirement = Requirement.parse(spec, this.#labels);
-      known = requirement && this.#judge(requirement);
+      known = Requirement.parse(spec, this.#labels);
       this.#other.set(text, known);
+      if (known) this.keys.add(known.key);
     }
     return known;
   }
 
-  #judge(requirement: Requirement): Known {
-    return { requirement, excluded: this.#excludes(requirement) };
-  }
-
-  #excludes(requirement: Requirement): boolean {
-    const own = this.#pool.get(requirement.key);
-    if (!own || own.intersects(requirement)) return false;
-    return !(contentWithout(own) && contentWithout(requirement));
-  }
-
   /** Where an offering with these requirements ends: the same object for all that are written alike. */
-  #path(specs: readonly RequirementSpec[]): NonNullable<Path['end']> | string {
+  #path(specs: readonly RequirementSpec[]): PathEnd | string {
     let at = this.#offerings;
     for (let i = 0; i < specs.length; i++) {
       const { key, operator, values, minValues } = specs[i]!;
@@ -139,8 +208,8 @@ export class TypeReader {
       for (const spec of specs) {
         const known = this.#known(spec);
         if (!known) return unreadable(spec);
-        const present = all.get(known.requirement.key);
-        all.set(known.requirement.key, present ? present.intersection(known.requirement) : known.requirement);
+        const present = all.get(known.key);
+        all.set(known.key, present ? present.intersection(known) : known);
       }
       at.end = { requirements: all, reservation: reservationOf(all, this.#reservationKey) };
     }
@@ -157,8 +226,15 @@ export class TypeReader {
     let others: Map<string, { allocatable: Amounts; offerings: CatalogOffering[] }> | undefined;
     for (let i = 0; i < offerings.length; i++) {
       const offering = offerings[i]!;
-      const path = this.#path(offering.requirements ?? []);
-      if (typeof path === 'string') return path;
+      const specs = offering.requirements ?? [];
+      const before = this.#pathBefore[i];
+      let path: PathEnd | string;
+      if (before && areWrittenAlike(before.specs, specs)) path = before.end;
+      else {
+        path = this.#path(specs);
+        if (typeof path === 'string') return path;
+        this.#pathBefore[i] = { specs, end: path };
+      }
       if (offering.available === false) continue;
       const { capacityOverride, overheadOverride } = offering;
       let group = plain;
@@ -184,6 +260,36 @@ export class TypeReader {
     if (others) groups.push(...others.values());
     return groups;
   }
+}
+
+/** Whether requirements of a pool leave out a type: the keys that both name. */
+export function isExcluded(pool: Requirements, keys: readonly string[], type: Requirements): boolean {
+  for (let i = 0; i < keys.length; i++) {
+    const asked = type.get(keys[i]!);
+    if (!asked) continue;
+    const own = pool.get(keys[i]!)!;
+    if (!own.intersects(asked) && !(contentWithout(own) && contentWithout(asked))) return true;
+  }
+  return false;
+}
+
+function isWrittenAlike(a: RequirementSpec, b: RequirementSpec): boolean {
+  if (a.key !== b.key || a.operator !== b.operator || a.minValues !== b.minValues) return false;
+  const left = a.values;
+  const right = b.values;
+  if (left === undefined || right === undefined || left.length !== right.length) return false;
+  for (let i = 0; i < left.length; i++) if (left[i] !== right[i]) return false;
+  return true;
+}
+
+function areWrittenAlike(a: readonly RequirementSpec[], b: readonly RequirementSpec[]): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (!isWrittenAlike(a[i]!, b[i]!)) return false;
+  return true;
+}
+
+function broken(requirements: Requirements, problem: string): ReadType {
+  return { requirements, capacity: new Map(), groups: [], problem };
 }
 
 function unreadable(spec: RequirementSpec): string {

@@ -14,16 +14,25 @@ import type { Axis } from './axis.ts';
 import { Catalog, type CatalogType, type CatalogVariant } from './catalog.ts';
 import { requirementProblem } from './constraints.ts';
 import { type Daemon, DaemonLoad } from './daemons.ts';
-import { TypeReader } from './instance-types.ts';
+import { isExcluded, readTypes, type Shelf } from './instance-types.ts';
 import type { NodePool, Taint } from './objects.ts';
 import { amountsOf, quantityProblem, subtractFrom } from './pod-resources.ts';
-import type { LabelRules, ObjectError, OfferingSpec, Problem } from './problem.ts';
+import type { InstanceTypeSpec, LabelRules, ObjectError, OfferingSpec, Problem } from './problem.ts';
 import type { RequirementSpace, SetId } from './requirement-space.ts';
-import { impossibleKey, mergeRequirements, Requirement, requirementsOf, requirementsOfLabels } from './requirements.ts';
+import {
+  impossibleKey,
+  mergeRequirements,
+  Requirement,
+  type Requirements,
+  requirementsOf,
+  requirementsOfLabels,
+} from './requirements.ts';
 
 /** The labels of one cloud. Pools of the same cloud share it. */
 export interface Dialect {
   readonly index: number;
+  /** Equal for equal labels, also in another problem. */
+  readonly words: string;
   readonly labels: LabelSet;
 }
 
@@ -58,7 +67,7 @@ export const lifecycleKeys: ReadonlySet<string> = new Set([labels.registered, la
 
 /** The dialects of a problem: pools whose label rules are equal share one. The first is the common one. */
 export class Dialects {
-  readonly all: Dialect[] = [{ index: 0, labels: commonLabelSet }];
+  readonly all: Dialect[] = [{ index: 0, words: '', labels: commonLabelSet }];
   readonly #byRules = new Map<string, Dialect>();
   readonly #rules: Readonly<Record<string, LabelRules>>;
 
@@ -72,7 +81,7 @@ export class Dialects {
     const text = JSON.stringify(rules);
     let dialect = this.#byRules.get(text);
     if (!dialect) {
-      dialect = { index: this.all.length, labels: labelSetOf(rules) };
+      dialect = { index: this.all.length, words: text, labels: labelSetOf(rules) };
       this.all.push(dialect);
       this.#byRules.set(text, dialect);
     }
@@ -172,31 +181,9 @@ function readTemplate(pool: NodePool, index: number, inputs: TemplateInputs): Te
   const taints = pool.spec.template.spec?.taints ?? [];
   const place = { taints, requirements, mayBeUndefined, labels: dialect.labels };
   const load = new DaemonLoad(inputs.daemons, place);
-  const reader = new TypeReader(requirements, dialect.labels, problem.labels?.[name]?.reservationId);
-  const types: CatalogType[] = [];
-  const variants: CatalogVariant[] = [];
   const sold = problem.instanceTypes[name] ?? [];
-  for (const type of sold) {
-    const read = reader.read(type);
-    if (read === undefined) continue;
-    if (typeof read === 'string') {
-      inputs.errors.push({ object: `InstanceType/${name}/${type?.name ?? '?'}`, reason: read });
-      continue;
-    }
-    const { overhead, ports } = load.on(read.requirements);
-    const at = types.length;
-    types.push({
-      name: type.name,
-      requirements: read.requirements,
-      capacity: read.capacity,
-      daemonOverhead: overhead,
-      daemonPorts: ports,
-    });
-    for (const { allocatable, offerings } of read.groups) {
-      if (overhead.size > 0) subtractFrom(allocatable, overhead);
-      variants.push({ type: at, free: allocatable, offerings });
-    }
-  }
+  const shelf = readTypes(sold, dialect.labels, dialect.words, problem.labels?.[name]?.reservationId);
+  const { types, variants } = stock(name, sold, shelf, requirements, load, inputs.errors);
   if (types.length === 0) {
     return sold.length === 0 ? 'it has no instance types' : 'its requirements leave no instance type';
   }
@@ -221,6 +208,43 @@ function readTemplate(pool: NodePool, index: number, inputs: TemplateInputs): Te
     isPicky: minValueKeys.length > 0 || catalog.hasReserved,
     limits,
   };
+}
+
+/** What a pool can buy of a list of types, and what daemons leave free of it. */
+function stock(
+  pool: string,
+  sold: readonly InstanceTypeSpec[],
+  shelf: Shelf,
+  requirements: Requirements,
+  load: DaemonLoad,
+  errors: ObjectError[],
+): { types: CatalogType[]; variants: CatalogVariant[] } {
+  const types: CatalogType[] = [];
+  const variants: CatalogVariant[] = [];
+  const keys = [...requirements.keys()].filter((key) => shelf.keys.has(key));
+  for (let i = 0; i < sold.length; i++) {
+    const read = shelf.types[i]!;
+    if (typeof read !== 'string' && isExcluded(requirements, keys, read.requirements)) continue;
+    if (typeof read === 'string' || read.problem !== undefined) {
+      const reason = typeof read === 'string' ? read : read.problem!;
+      errors.push({ object: `InstanceType/${pool}/${sold[i]?.name ?? '?'}`, reason });
+      continue;
+    }
+    const { requirements: own, capacity, groups } = read;
+    const { overhead, ports } = load.on(own);
+    const at = types.length;
+    types.push({ name: sold[i]!.name, requirements: own, capacity, daemonOverhead: overhead, daemonPorts: ports });
+    for (const { allocatable, offerings } of groups) {
+      let free = allocatable;
+      if (overhead.size > 0) {
+        const left = new Map(allocatable);
+        subtractFrom(left, overhead);
+        free = left;
+      }
+      variants.push({ type: at, free, offerings });
+    }
+  }
+  return { types, variants };
 }
 
 /** The cloud of a pool, as far as a problem tells: the kind of its NodeClass. */

@@ -144,6 +144,10 @@ class Reader {
   readonly #distinctConstraints = new Distinct<ConstraintClass>();
   readonly #shapes = this.#distinctShapes.all;
   readonly #constraints = this.#distinctConstraints.all;
+  /** Places of constraints by the text of the only kind there is. */
+  readonly #affinities = new Map<string, number>();
+  readonly #spreads = new Map<string, number>();
+  readonly #free = new Map<string, number>();
   readonly #attachments = new Map<Pod, readonly Attachment[]>();
   /** What was found in the pod that was read last. */
   #shape = 0;
@@ -311,17 +315,20 @@ class Reader {
     const { spec } = pod;
     const { containers, initContainers } = spec;
     let text = '';
-    if (containers) for (let i = 0; i < containers.length; i++) text += `${JSON.stringify(containers[i]!.resources)}\n`;
+    // Nearly every pod has one container: a text that is not put together need not be copied to be looked up.
+    if (containers?.length === 1) text = JSON.stringify(containers[0]!.resources) ?? '-';
+    else if (containers)
+      for (let i = 0; i < containers.length; i++) text += `${JSON.stringify(containers[i]!.resources)}\n`;
     if (initContainers) {
       for (let i = 0; i < initContainers.length; i++) {
         const { restartPolicy, resources } = initContainers[i]!;
-        text += `init ${JSON.stringify([restartPolicy, resources])}\n`;
+        text += `\ninit ${JSON.stringify([restartPolicy, resources])}\n`;
       }
     }
-    if (spec.overhead) text += `overhead ${JSON.stringify(spec.overhead)}\n`;
-    if (spec.resources) text += `pod ${JSON.stringify(spec.resources)}\n`;
+    if (spec.overhead) text += `\noverhead ${JSON.stringify(spec.overhead)}\n`;
+    if (spec.resources) text += `\npod ${JSON.stringify(spec.resources)}\n`;
     const status = withStatus ? allocated(pod) : undefined;
-    if (status) text += JSON.stringify([status.containerStatuses, status.initContainerStatuses]);
+    if (status) text += `\nstatus ${JSON.stringify([status.containerStatuses, status.initContainerStatuses])}`;
     const place = this.#distinctShapes.place(text);
     if (place >= 0) return place;
     const shape = readShape(spec, status);
@@ -329,6 +336,21 @@ class Reader {
   }
 
   #constraintsOf(spec: PodSpec, volumes: VolumeAlternatives): number {
+    const { affinity, topologySpreadConstraints: spread } = spec;
+    if (spec.nodeSelector || spec.tolerations || (affinity && spread) || volumes.length > 0 || takesPorts(spec))
+      return this.#mixedConstraints(spec, volumes);
+    // Most pods have one kind of constraint, if any: its text alone tells them apart.
+    const texts = affinity ? this.#affinities : spread ? this.#spreads : this.#free;
+    const text = affinity ? JSON.stringify(affinity) : spread ? JSON.stringify(spread) : '';
+    let place = texts.get(text);
+    if (place === undefined) {
+      place = this.#mixedConstraints(spec, volumes);
+      texts.set(text, place);
+    }
+    return place;
+  }
+
+  #mixedConstraints(spec: PodSpec, volumes: VolumeAlternatives): number {
     let text = '';
     if (spec.nodeSelector) text += `selector ${JSON.stringify(spec.nodeSelector)}\n`;
     if (spec.affinity) text += `affinity ${JSON.stringify(spec.affinity)}\n`;
@@ -420,6 +442,12 @@ function readShape(spec: PodSpec, status: Pod['status']): PodShape | string {
   } catch (error) {
     return quantityProblem(error);
   }
+}
+
+/** Whether any container has ports that may be the host's. */
+function takesPorts({ containers }: PodSpec): boolean {
+  if (containers) for (let i = 0; i < containers.length; i++) if (containers[i]!.ports) return true;
+  return false;
 }
 
 function usesClaims(spec: PodSpec): boolean {

@@ -98,8 +98,7 @@ export class Finalizer {
       const all = special ? this.#addOthers(node, fitting.types) : fitting.types;
       const most = this.#world.problem.settings?.maxInstanceTypes ?? defaultMaxTypes;
       const kept = all.length > most ? truncate(catalog, Array.from(all), most, this.#world.space.get(set)) : all;
-      const names: string[] = [];
-      for (let i = 0; i < kept.length; i++) names.push(catalog.types[kept[i]!]!.name);
+      const names = kept === fitting.types ? fitting.names : Array.from(kept, (type) => catalog.types[type]!.name);
       let overhead: ReadonlyMap<string, bigint> | undefined;
       for (const own of catalog.overheadsOf(all)) overhead = overhead ? lesser(overhead, own) : own;
       list = { names, overhead };

@@ -9,11 +9,16 @@ export interface Fitting {
   readonly first: number;
   /** The types, each once. */
   readonly types: Int32Array;
+  readonly names: readonly string[];
 }
+
+const nothing: Fitting = { first: -1, types: new Int32Array(0), names: [] };
 
 export class FittingRows {
   readonly #catalog: Catalog;
   readonly #rows: Int32Array;
+  /** Where every row has all that a cheaper one has: what fits is the rest of the list, from the first on. */
+  readonly #rest: { readonly all: Fitting; readonly from: (Fitting | undefined)[] } | undefined;
   /** By resource: what the rows have free, ascending. */
   readonly #sizes: Float64Array[] = [];
   readonly #known = new Map<number, Fitting>();
@@ -23,17 +28,22 @@ export class FittingRows {
   constructor(catalog: Catalog, { rows }: PricedRows) {
     this.#catalog = catalog;
     this.#rows = rows;
-    const { free, width } = catalog;
+    const { free, width, hasVariants } = catalog;
+    this.#isNumbered = (rows.length + 1) ** width < Number.MAX_SAFE_INTEGER;
+    if (rows.length > 0 && !hasVariants && isNested(catalog, rows)) {
+      this.#rest = { all: this.#find(new Float64Array(width)), from: [] };
+      return;
+    }
     for (let r = 0; r < width; r++) {
       const sizes = new Float64Array(rows.length);
       for (let i = 0; i < sizes.length; i++) sizes[i] = free[rows[i]! * width + r]!;
       this.#sizes.push(sizes.sort());
     }
-    this.#isNumbered = (rows.length + 1) ** width < Number.MAX_SAFE_INTEGER;
   }
 
   /** What has room for `total`. */
   of(total: Float64Array): Fitting {
+    if (this.#rest) return this.#restFor(total);
     if (!this.#isNumbered) return this.#find(total);
     let number = 0;
     for (let r = 0; r < total.length; r++)
@@ -46,10 +56,25 @@ export class FittingRows {
     return fitting;
   }
 
+  #restFor(total: Float64Array): Fitting {
+    const { all, from } = this.#rest!;
+    const rows = this.#rows;
+    let low = 0;
+    let high = rows.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.#catalog.fitsRow(rows[middle]!, total)) high = middle;
+      else low = middle + 1;
+    }
+    if (low === rows.length) return nothing;
+    return (from[low] ??= { first: low, types: all.types.subarray(low), names: all.names.slice(low) });
+  }
+
   #find(total: Float64Array): Fitting {
     const { free, width, typeOf, hasVariants, types } = this.#catalog;
     const rows = this.#rows;
     const found = new Int32Array(rows.length);
+    const names: string[] = [];
     const seen = hasVariants ? new Uint8Array(types.length) : undefined;
     let count = 0;
     let first = -1;
@@ -63,9 +88,20 @@ export class FittingRows {
         seen[type] = 1;
       }
       found[count++] = type;
+      names.push(types[type]!.name);
     }
-    return { first, types: found.slice(0, count) };
+    return { first, types: found.slice(0, count), names };
   }
+}
+
+/** Whether every row has at least what the one before it has. */
+function isNested({ free, width }: Catalog, rows: Int32Array): boolean {
+  for (let i = 1; i < rows.length; i++) {
+    const less = rows[i - 1]! * width;
+    const more = rows[i]! * width;
+    for (let r = 0; r < width; r++) if (free[more + r]! < free[less + r]!) return false;
+  }
+  return true;
 }
 
 /** How many of the ascending sizes are less than an amount. */

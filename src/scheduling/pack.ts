@@ -15,7 +15,7 @@ import { Reservations } from './reservations.ts';
 import { type Settled, Tally } from './tally.ts';
 import type { Template } from './templates.ts';
 import type { Thrift, Waiting } from './thrift.ts';
-import { type Choice, chooseDomains, skewCeiling, type TopologyKey } from './topology.ts';
+import { type Choice, chooseDomains, type KeyRules, skewCeiling, type TopologyKey } from './topology.ts';
 import type { Target, World } from './world.ts';
 
 /** One step of the solution. */
@@ -76,6 +76,8 @@ export class Packer {
   #version = 0;
   readonly #search: Search;
   readonly #thrift: Thrift | undefined;
+  /** Whether all that is left are pods that would be left out. */
+  #isLastResort = false;
   readonly #joins: Joins;
   readonly #cheapOpenings = new Map<Reach, (readonly Opening[])[]>();
   readonly #order: Int32Array;
@@ -138,7 +140,6 @@ export class Packer {
         const pod = waiting[i]!;
         if (timedOut || ++steps > maxSteps || ((steps & 31) === 0 && clock !== undefined && clock() >= end)) {
           timedOut = true;
-          if (!why.has(pod)) why.set(pod, 'deadline');
           again.push(pod);
           continue;
         }
@@ -157,9 +158,34 @@ export class Packer {
         }
       }
       waiting = again;
+      progress ||= this.#lastResort(waiting);
     }
     const failed = Array.from(waiting, (pod) => ({ pod, why: why.get(pod) ?? 'deadline' }));
     return { nodes: this.#nodes, steps: this.#steps, failed, timedOut, attempts: steps, limits: this.#limits };
+  }
+
+  /** Whether what is done only for pods that would be left out, once nobody else waits, may help any of these. */
+  #lastResort(waiting: readonly number[]): boolean {
+    if (this.#isLastResort || waiting.length === 0) return false;
+    this.#isLastResort = true;
+    const mayHelp = this.#liftMasks() || waiting.some((pod) => this.#world.classOf[pod]!.keyRules.some(isBound));
+    if (mayHelp) this.#version++;
+    return mayHelp;
+  }
+
+  /** Who found no place with an eye on the price may take what there is: nodes may become dearer machines again. */
+  #liftMasks(): boolean {
+    let lifted = false;
+    for (const node of this.#nodes) {
+      const { template, group } = node;
+      const mask = template.catalog.plainMask(group.mask);
+      if (mask === group.mask) continue;
+      group.remove(node);
+      this.#group(template, group.set, mask).insert(node, this.#seq++);
+      this.#tally.moved(node, group);
+      lifted = true;
+    }
+    return lifted;
   }
 
   /** Tells a thrifty pass what will be asked for where. */
@@ -186,15 +212,24 @@ export class Packer {
   /** Places a pod, relaxing it as far as it takes; says why when it cannot. */
   #attempt(pod: number): Failure | undefined {
     const shape = this.#world.batch.shapeOf[pod]!;
-    for (
-      let podClass: PodClass | null = this.#world.classOf[pod]!;
-      podClass;
-      podClass = this.#world.classes.relaxed(podClass)
-    ) {
+    let podClass = this.#world.classOf[pod]!;
+    for (let next: PodClass | null = podClass; next; next = this.#world.classes.relaxed(next)) {
+      podClass = next;
+      const failure = this.#place(podClass, pod, shape);
+      if (failure !== 'unschedulable') return failure;
+    }
+    if (!this.#isLastResort) return 'unschedulable';
+    // There may be domains that are open to it and of no use, while others wait for nodes to decide.
+    for (let settles = 0; settles < maxSettles && this.#settleAny(podClass); settles++) {
       const failure = this.#place(podClass, pod, shape);
       if (failure !== 'unschedulable') return failure;
     }
     return 'unschedulable';
+  }
+
+  #settleAny(podClass: PodClass): boolean {
+    for (let at = 0; at < podClass.keyRules.length; at++) if (this.#settleFor(podClass, at)) return true;
+    return false;
   }
 
   #place(podClass: PodClass, pod: number, shape: number): Failure | undefined {
@@ -377,7 +412,7 @@ export class Packer {
     for (let i = 0; i < live.length; i++) {
       const entry = live[i]!;
       const { group } = entry;
-      if (this.#thrift && !this.#isWorthIt(reach, entry)) continue;
+      if (this.#thrift && !this.#isLastResort && !this.#isWorthIt(reach, entry)) continue;
       if (group.fewest > search.most || group.fewest === Number.POSITIVE_INFINITY) continue;
       search.picky = picky || group.template.isPicky;
       const found = this.#findInEntry(entry, key, choices);
@@ -467,9 +502,12 @@ export class Packer {
         const value = this.#world.space.get(set).get(key.key)?.values.values().next().value;
         const domain = key.indexOf.get(value ?? '\0');
         if (domain === undefined) return false;
-        const waiting = node.pending.reduce((n, other) => n + (other === group ? 1 : 0), 0);
-        if (group.counts[domain]! + waiting > skewCeiling(rule, this.#domains.allowedDomains(podClass, key)))
-          return false;
+        // They are counted with this step, also for the smallest count.
+        const before = group.counts[domain]!;
+        group.counts[domain] = before + node.pending.reduce((n, other) => n + (other === group ? 1 : 0), 0);
+        const tooMany = group.counts[domain] > skewCeiling(rule, this.#domains.allowedDomains(podClass, key));
+        group.counts[domain] = before;
+        if (tooMany) return false;
       }
     }
     return true;
@@ -653,6 +691,11 @@ export class Packer {
 /** Whether a node comes first: fewer pods, then longer with as many. */
 function isBefore(a: NewNode, b: NewNode): boolean {
   return a.pods.length < b.pods.length || (a.pods.length === b.pods.length && a.seq < b.seq);
+}
+
+/** Whether where others are decides where a pod can be. */
+function isBound({ antis, affinities }: KeyRules): boolean {
+  return antis.length > 0 || affinities.length > 0;
 }
 
 function sum(a: Float64Array, b: Float64Array): Float64Array {

@@ -63,7 +63,7 @@ function placeFor(
     for (const candidate of narrowed) {
       if (load.ports.length > 0 && conflicts(world, pod, spot)) continue;
       // Topology looks at the narrower node, ports and load at the one that has the pods.
-      if (world.check(pod, candidate, true).length === 0) return candidate.id;
+      if (world.check(pod, candidate, true, spot).length === 0) return candidate.id;
     }
   }
   for (const pool of world.pools.values()) {

@@ -16,25 +16,17 @@ import { validate } from './validator.ts';
 const problems = Number(process.env['KARPENTER_PROPERTY_RUNS'] ?? 1000);
 const batches = 10;
 
-/**
- * A pod left over although a place is plain is no broken promise, only a lost chance: where limits or zones are decided while
- * pods still wait, fifteen in a hundred thousand are lost. More of them are a bug.
- */
-const missedShare = 0.001;
-
 interface Tally {
-  pods: number;
   readonly missed: string[];
 }
 
 /** What is wrong with the solver's answer to this problem, as text; undefined when nothing is. Missed pods are tallied. */
-function complaint(problem: Problem, tally?: Tally): string | undefined {
+function complaint(problem: Problem, tally?: Tally, name = ''): string | undefined {
   const result = solve(deepFreeze(problem));
   const { violations, missed } = validate(problem, result, { missed: tally !== undefined });
   if (violations.length > 0) return violations.map((v) => `${v.rule}: ${v.pod ?? ''} ${v.detail}`).join('\n');
   if (tally) {
-    tally.pods += result.stats.pods;
-    tally.missed.push(...missed.map((m) => `${m.pod} would fit on ${m.place}`));
+    tally.missed.push(...missed.map((m) => `${name}: ${m.pod} would fit on ${m.place}`));
   }
   const bytes = JSON.stringify(result);
   if (JSON.stringify(solve(problem)) !== bytes) return 'a second run gave another result';
@@ -43,7 +35,7 @@ function complaint(problem: Problem, tally?: Tally): string | undefined {
 
 /** Fails with the smallest problem that still shows the same kind of complaint. */
 function mustBeFlawless(problem: Problem, name: string, tally: Tally): void {
-  const found = complaint(problem, tally);
+  const found = complaint(problem, tally, name);
   if (found === undefined) return;
   const kind = found.split(':')[0];
   const small = reduceProblem(problem, (p) => complaint(p)?.split(':')[0] === kind);
@@ -53,12 +45,12 @@ function mustBeFlawless(problem: Problem, name: string, tally: Tally): void {
 describe('a random problem', () => {
   const share = Math.ceil(problems / batches);
   test.each(Array.from({ length: batches }, (_, i) => i * share + 1))(
-    'from seeds %i and on gets a result that breaks no rule and misses next to no pod',
+    'from seeds %i and on gets a result that breaks no rule and misses no pod',
     (first) => {
-      const tally: Tally = { pods: 0, missed: [] };
+      const tally: Tally = { missed: [] };
       for (let seed = first; seed < first + share; seed++)
         mustBeFlawless(generateProblem(new SeededRandom(seed)), `seed ${seed}`, tally);
-      expect(tally.missed.length, tally.missed.join('\n')).toBeLessThanOrEqual(Math.max(2, missedShare * tally.pods));
+      expect(tally.missed).toEqual([]);
     },
     600_000,
   );
@@ -93,7 +85,7 @@ describe('a random problem', () => {
       mustBeFlawless(
         generateProblem(random, { workloads: 12, replicas: 25, types: 20, nodes: 12 }),
         `large problem, seed ${1_000_000 + seed}`,
-        { pods: 0, missed: [] },
+        { missed: [] },
       );
     }
   }, 600_000);

@@ -220,8 +220,9 @@ export class World {
    * Everything that is wrong with this pod on this spot now. Room on new machines is checked once, at the end.
    * Where it is not known what a later rule will see (nodes whose domain is open, domains that no node is in yet), doubt
    * speaks for the placement; when `doubting`, against it: then an empty list means that the place is plain to see.
+   * `former` is the node as it is, where `spot` is what it would have to become: the pods on it come along.
    */
-  check(pod: Pod, spot: Spot, doubting = false): Violation[] {
+  check(pod: Pod, spot: Spot, doubting = false, former?: Spot): Violation[] {
     const found: Violation[] = [];
     const name = podKey(pod);
     const report = (rule: string, detail: string) => found.push({ rule, pod: name, detail: `${detail} (${spot.id})` });
@@ -249,7 +250,7 @@ export class World {
       );
     }
     this.#checkNodeLocal(pod, spot, report);
-    this.#checkSpread(pod, spot, report, doubting);
+    this.#checkSpread(pod, spot, report, doubting, former);
     this.#checkAffinity(pod, spot, report, doubting);
     this.#checkAntiAffinity(pod, spot, report);
     return found;
@@ -309,7 +310,13 @@ export class World {
     return domains;
   }
 
-  #checkSpread(pod: Pod, spot: Spot, report: (rule: string, detail: string) => void, doubting: boolean): void {
+  #checkSpread(
+    pod: Pod,
+    spot: Spot,
+    report: (rule: string, detail: string) => void,
+    doubting: boolean,
+    former: Spot | undefined,
+  ): void {
     for (const { constraint, tally, audience } of this.#rulesOf(pod).spread) {
       const key = constraint.topologyKey;
       const domains = spot.domains(key);
@@ -321,7 +328,7 @@ export class World {
       for (const domain of domains) {
         // Pods that wait on this very node become known with this step.
         const waiting = doubting
-          ? (tally.open.get(domain) ?? 0)
+          ? (tally.open.get(domain) ?? 0) + (former && former.domains(key).length > 1 ? tally.on(former) : 0)
           : domains.length === 1
             ? this.#waiting(tally, spot)
             : 0;

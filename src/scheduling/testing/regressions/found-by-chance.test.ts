@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What random problems found wrong in the solver, each cut down to what matters. They stay found.
 import { describe, expect, test } from 'vitest';
+import { SeededRandom } from '../../../base/random.ts';
 import type { RequirementSpec } from '../../objects.ts';
 import type { Problem } from '../../problem.ts';
 import { solve } from '../../solve.ts';
 import { instanceType, nodePool, offering, oneOf, pod } from '../builders.ts';
+import { generateProblem } from '../generate.ts';
 import { validate } from '../validator.ts';
 
 const zone = 'topology.kubernetes.io/zone';
@@ -136,5 +138,54 @@ describe('random problems have shown that', () => {
       pods: [pod('a', { labels, requests: { cpu: '1', memory: '1Gi' } }), pod('b', { labels, spec: spread })],
     };
     expect(placed(problem)).toEqual(['default/a', 'default/b']);
+  });
+
+  test('the pods that wait on a node of open zone count for the emptiest zone as well, once it is settled', () => {
+    const labels = { app: 'x' };
+    const everybody = { labelSelector: { matchLabels: labels } };
+    const spread = { maxSkew: 1, topologyKey: zone, whenUnsatisfiable: 'DoNotSchedule', ...everybody };
+    const neighbour = { topologyKey: 'kubernetes.io/hostname', ...everybody };
+    const sociable = {
+      affinity: { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [neighbour] } },
+      topologySpreadConstraints: [spread],
+    };
+    const problem: Problem = {
+      nodePools: [nodePool('pool')],
+      instanceTypes: { pool: [instanceType('big', capacity(16), inZones('zone-1', 'zone-2'))] },
+      pods: [
+        ...['a', 'b', 'c'].map((name) => pod(name, { labels, requests: { cpu: '7', memory: '1Gi' } })),
+        ...['s', 't'].map((name) => pod(name, { labels, spec: sociable })),
+      ],
+    };
+    expect(placed(problem)).toHaveLength(5);
+  });
+
+  test('a zone that is named and not sold keeps nobody from deciding where others are', () => {
+    const labels = { app: 'x' };
+    const apart = { topologyKey: zone, labelSelector: { matchLabels: labels } };
+    const big = instanceType('big', capacity(8), inZones('zone-1'));
+    const named = { ...big, requirements: big.requirements.filter(({ key }) => key !== zone) };
+    const problem: Problem = {
+      nodePools: [nodePool('pool')],
+      instanceTypes: {
+        pool: [
+          instanceType('small', capacity(4), inZones('zone-3')),
+          { ...named, requirements: [...named.requirements, oneOf(zone, 'zone-1', 'zone-2', 'zone-3')] },
+        ],
+      },
+      pods: [
+        pod('a', { labels, requests: { cpu: '7', memory: '1Gi' } }),
+        pod('b', {
+          labels,
+          spec: { affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [apart] } } },
+        }),
+      ],
+    };
+    expect(placed(problem)).toEqual(['default/a', 'default/b']);
+  });
+
+  // The limit leaves no other machine, and the best plan of many meant each node for a cheap one: too much to be cut down.
+  test.each([5343, 8494])('who finds no place on nodes meant to be cheap makes one dearer (seed %i)', (seed) => {
+    expect(placed(generateProblem(new SeededRandom(seed))).length).toBeGreaterThan(0);
   });
 });

@@ -8,7 +8,7 @@ function run(cloud: CloudName, seed: number): Promise<RunReport> {
   return runWorld({ scenario: { ...tiny, name: `tiny-${cloud}`, clouds: [cloud] }, seed, hours: 1 });
 }
 
-describe.each<CloudName>(['cluster-api', 'linode-instance'])('a world of %s', (cloud) => {
+describe.each<CloudName>(['cluster-api', 'linode', 'linode-instance'])('a world of %s', (cloud) => {
   test('keeps every promise, and is the same again from the same seed', async () => {
     const [first, again] = [await run(cloud, 1), await run(cloud, 1)];
     expect(first.violations).toEqual([]);

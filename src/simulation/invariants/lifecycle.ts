@@ -150,24 +150,28 @@ function inTime(): Invariant {
   };
 }
 
+/** When a NodeClaim that did not become a node is given up: launch and join have their time. */
+function givenUpAt({ metadata }: NodeClaim): number {
+  return parseTime(metadata.creationTimestamp ?? '') + joinMs + 5 * minute;
+}
+
 /** A machine that does not join in time is given up. */
 function joined(): Invariant {
   return {
     name: 'claims/joined',
     onMinute(facts, report) {
       for (const claim of claimsOf(facts)) {
-        const { name, creationTimestamp = '', deletionTimestamp } = claim.metadata;
+        const { name, deletionTimestamp } = claim.metadata;
         if (deletionTimestamp !== undefined || hasCondition(claim, 'Registered')) continue;
         report.checked();
-        // Each of its steps may take this long.
-        const dueAt = parseTime(creationTimestamp ?? '') + joinMs + 5 * minute;
-        if (overdueMs(facts, dueAt) > patienceMs + joinMs) report.violated(`NodeClaim ${name} never became a node`);
+        if (overdueMs(facts, givenUpAt(claim)) > patienceMs + joinMs)
+          report.violated(`NodeClaim ${name} never became a node`);
       }
     },
   };
 }
 
-/** A NodeClaim whose machine is gone goes as well. */
+/** A NodeClaim whose machine is gone goes as well: one that has not become a node when its time to join is over. */
 function lost(): Invariant {
   return {
     name: 'claims/lost',
@@ -175,11 +179,13 @@ function lost(): Invariant {
       const gone = new Map<string, number>();
       for (const { ledger } of facts.clouds)
         for (const { providerID, goneAt } of ledger.all()) if (goneAt !== undefined) gone.set(providerID, goneAt);
-      for (const { metadata, status } of claimsOf(facts)) {
+      for (const claim of claimsOf(facts)) {
+        const { metadata, status } = claim;
         const goneAt = gone.get(status?.providerID ?? '');
         if (goneAt === undefined) continue;
         report.checked();
-        if (metadata.deletionTimestamp === undefined && overdueMs(facts, goneAt) > patienceMs)
+        const dueAt = hasCondition(claim, 'Registered') ? goneAt : Math.max(goneAt, givenUpAt(claim));
+        if (metadata.deletionTimestamp === undefined && overdueMs(facts, dueAt) > patienceMs)
           report.violated(`NodeClaim ${metadata.name} stays although its machine is gone`);
       }
     },

@@ -134,6 +134,7 @@ function newOnly(hook: MachineHook, started: { already: number }): MachineHook {
   return {
     booted: (machine) => (isNew(machine) ? hook.booted(machine) : undefined),
     stopped: (machine) => (isNew(machine) ? hook.stopped?.(machine) : undefined),
+    wiped: (machine) => (isNew(machine) ? hook.wiped?.(machine) : undefined),
     gone: (machine) => (isNew(machine) ? hook.gone(machine) : undefined),
   };
 }

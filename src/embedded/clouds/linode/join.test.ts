@@ -192,6 +192,23 @@ runcmd: ["curl -sfL https://get.k3s.io | sh -s - agent"]
     expect(warnings).toEqual([expect.stringContaining(reason)]);
   });
 
+  it('comes back after a reboot although its token is gone, and not after its disks were made anew', async () => {
+    await mintToken();
+    const { id } = await launch(kubeadm);
+    await clock.step(60_000);
+    await workload.resource(kinds.Secret).delete('bootstrap-token-abcdef', { namespace: 'kube-system' });
+    const isPlayed = async (): Promise<boolean> =>
+      (await nodes())[0]!.metadata.annotations?.['kwok.x-k8s.io/node'] === 'fake';
+    await ask('POST', `/linode/instances/${id}/reboot`);
+    expect(await isPlayed()).toBe(false);
+    await clock.step(120_000);
+    expect(await isPlayed()).toBe(true);
+    await ask('POST', `/linode/instances/${id}/rebuild`, { image: 'linode/debian12', root_pass: 'aComplexP@ssword1' });
+    await clock.step(180_000);
+    expect(await isPlayed()).toBe(false);
+    expect(warnings).toEqual([expect.stringContaining('no user data')]);
+  });
+
   it('joins without saying which Linode it is, when nobody tells its kubelet', async () => {
     await mintToken();
     await launch(kubeadm.replace('{name: cloud-provider, value: external}', '{name: v, value: "2"}'));

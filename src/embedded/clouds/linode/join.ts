@@ -48,6 +48,8 @@ class Joining implements MachineHook {
   readonly #log: Logger;
   /** The Node of each machine that joined. */
   readonly #nodes = new Map<number, string>();
+  /** Machines whose kubelet has a certificate. */
+  readonly #certified = new Set<number>();
 
   constructor(options: JoinOptions) {
     this.#options = options;
@@ -57,11 +59,14 @@ class Joining implements MachineHook {
   async booted(machine: Machine): Promise<void> {
     const registration = machine.lke ? this.#ofPool(machine) : await this.#ofUserData(machine);
     if (typeof registration === 'string') {
+      // The kubelet has its certificate from the first time: it needs no token to come back.
+      if (this.#certified.has(machine.id)) return this.#play(this.#nodes.get(machine.id), 'fake');
       this.#log.warn('a Linode does not join', { linode: machine.id, label: machine.label, reason: registration });
       return;
     }
     if (!registration) return;
     this.#nodes.set(machine.id, registration.name);
+    this.#certified.add(machine.id);
     await this.#register(machine, registration);
     if (!registration.externalCloud) return;
     await this.#options.clock.sleep(this.#options.initializeMs ?? 1000);
@@ -73,8 +78,14 @@ class Joining implements MachineHook {
     await this.#play(this.#nodes.get(id), null);
   }
 
+  /** Nothing is left of its certificate. */
+  wiped({ id }: Machine): void {
+    this.#certified.delete(id);
+  }
+
   async gone({ id }: Machine): Promise<void> {
     const name = this.#nodes.get(id);
+    this.#certified.delete(id);
     if (name === undefined) return;
     this.#nodes.delete(id);
     const nodes = this.#options.workload.resource(kinds.Node);

@@ -41,6 +41,8 @@ export interface MachineHook {
   booted(machine: Machine): void | Promise<void>;
   /** It no longer runs, and may again. */
   stopped?(machine: Machine): void | Promise<void>;
+  /** Its disks are made anew: nothing it knew is left. */
+  wiped?(machine: Machine): void | Promise<void>;
   /** It is being deleted. */
   gone(machine: Machine): void | Promise<void>;
 }
@@ -158,6 +160,7 @@ export class Machines {
   restart(instance: Instance, as: 'rebooting' | 'rebuilding' | 'resizing', boot = true): void {
     this.#become(instance, as);
     this.#tell(instance, 'stopped');
+    if (as === 'rebuilding') this.#tell(instance, 'wiped');
     this.#then(instance, this.#account.delays.shutdownMs, () => {
       if (boot) this.boot(instance);
       else this.#become(instance, 'offline');

@@ -90,6 +90,12 @@ export const scenarios: readonly ScenarioShape[] = [
   },
   {
     ...small,
+    name: 'linode-shared',
+    description: 'Linode in LKE mode with node pools that NodeClaims share, and the same faults',
+    clouds: ['linode-shared'],
+  },
+  {
+    ...small,
     name: 'linode-instance',
     description: 'Linode in Instance mode with the faults of its API, and others in the account',
     clouds: ['linode-instance'],

@@ -38,6 +38,8 @@ export interface AssembleOptions {
 
 export interface LinodeParts {
   readonly provider: LinodeProvider;
+  /** What it makes machines with, in the mode that was chosen. */
+  readonly machines: Machines;
   /** Its own controllers. */
   readonly runnables: readonly Runnable[];
 }
@@ -83,5 +85,5 @@ export function assembleLinode(options: AssembleOptions): LinodeParts {
     nodeClassController({ ...controllers, account, validator }),
     taggingController({ ...controllers, machines }),
   ];
-  return { provider, runnables };
+  return { provider, machines, runnables };
 }

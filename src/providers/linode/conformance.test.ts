@@ -7,3 +7,11 @@ const runner = { describe, test: test as never };
 testConformance('linode, LKE', () => LinodeHarness.start(), runner);
 testConformance('linode, LKE Enterprise', () => LinodeHarness.start({ tier: 'enterprise' }), runner);
 testConformance('linode, Instance', () => LinodeHarness.start({ mode: 'instance' }), runner);
+
+const sharing = { configuration: { sharePools: true } };
+testConformance('linode, LKE with shared pools', () => LinodeHarness.start(sharing), runner);
+testConformance(
+  'linode, LKE Enterprise with shared pools',
+  () => LinodeHarness.start({ ...sharing, tier: 'enterprise' }),
+  runner,
+);

@@ -14,7 +14,7 @@ export const driftReasons = {
   image: 'ImageDrift',
   disk: 'DiskEncryptionDrift',
   placementGroup: 'PlacementGroupDrift',
-  /** Taints or the count of a node pool were changed by hand. */
+  /** Taints, labels or the count of a node pool were changed by hand. */
   pool: 'NodePoolDrift',
 } as const;
 
@@ -32,8 +32,15 @@ export function poolDrift(pool: OwnPool, claim: NodeClaim, spec: LinodeNodeClass
     [spec.lkeK8sVersion, pool.k8s_version, driftReasons.version],
     [spec.diskEncryption, pool.disk_encryption, driftReasons.disk],
   ]);
-  if (reason !== '' || pool.claimUid === undefined) return reason;
+  if (reason !== '') return reason;
+  if (pool.members) return lacksTaint(pool, claim) || hasOtherLabels(pool, claim) ? driftReasons.pool : '';
+  if (pool.claimUid === undefined) return '';
   return pool.count > 1 || lacksTaint(pool, claim) ? driftReasons.pool : '';
+}
+
+/** The labels of a shared pool were changed by hand: its next nodes would be others than those it has. */
+function hasOtherLabels(pool: OwnPool, { metadata }: NodeClaim): boolean {
+  return Object.entries(pool.labels ?? {}).some(([key, value]) => metadata.labels?.[key] !== value);
 }
 
 function lacksTaint({ taints }: OwnPool, { spec }: NodeClaim): boolean {

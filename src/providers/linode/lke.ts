@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // LKE mode: one node pool for each NodeClaim, of one node, found again by the NodeClaim's UID in its tags. So labels,
-// taints, firewall and version are each NodeClaim's own, and no count is ever raised.
+// taints, firewall and version are each NodeClaim's own, and no count is ever raised. Behind a setting NodeClaims that agree
+// in all of that share pools: see shared-pools.ts.
 import { labels as wellKnown } from '../../api/labels.ts';
 import type { LinodeNodeClass } from '../../api/linode-node-class.ts';
 import type { NodeClaim } from '../../api/node-claim.ts';
@@ -9,6 +10,7 @@ import { unregisteredTaint } from '../../api/taints.ts';
 import type { Clock } from '../../base/clock.ts';
 import { planted } from '../../base/defects.ts';
 import { messageOf } from '../../base/errors.ts';
+import { compareStrings } from '../../base/order.ts';
 import { CreateError, InsufficientCapacityError, NodeClaimNotFoundError } from '../../cloud/errors.ts';
 import { parseTime } from '../../kube/time.ts';
 import type { Logger } from '../../runtime/logging.ts';
@@ -27,6 +29,7 @@ import {
   ownedTag,
   poolIdOfHold,
   providerIdOf,
+  sha256,
   tagKeys,
   tagOf,
   tagValue,
@@ -35,13 +38,15 @@ import { nodeClassHash } from './node-class.ts';
 import { machineOf, type OwnPool, Pools, type PoolView } from './pools.ts';
 import type { LinodeConfiguration } from './settings.ts';
 import { KeyedLock } from './shared-call.ts';
+import { isRecord, isSeated, type Member, membersOf, sharedBy, shortUid } from './shared-pool.ts';
+import { SharedPools } from './shared-pools.ts';
 import type { UnavailablePlans } from './unavailable.ts';
 
 export interface LkeMachinesOptions {
   readonly client: LinodeClient;
   readonly account: Account;
   readonly unavailable: UnavailablePlans;
-  readonly configuration: Pick<LinodeConfiguration, 'clusterName' | 'createDeadlineMs' | 'retryDelayMs'>;
+  readonly configuration: Pick<LinodeConfiguration, 'clusterName' | 'createDeadlineMs' | 'retryDelayMs' | 'sharePools'>;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -59,6 +64,7 @@ type Lke = NonNullable<Place['lke']>;
 export class LkeMachines implements Machines {
   readonly #options: LkeMachinesOptions;
   readonly #pools: Pools;
+  readonly #shared: SharedPools;
   readonly #lock = new KeyedLock();
   /** When a pool was last asked for without an answer, by UID. */
   readonly #uncertain = new Map<string, number>();
@@ -72,6 +78,15 @@ export class LkeMachines implements Machines {
       cluster: () => this.#cluster(),
       pollMs: configuration.retryDelayMs,
     });
+    this.#shared = new SharedPools({
+      client,
+      clock,
+      pools: this.#pools,
+      cluster: () => this.#cluster(),
+      onUncertain: (uids) => {
+        for (const uid of uids) this.#uncertain.set(uid, clock.monotonic());
+      },
+    });
   }
 
   create(claim: NodeClaim, planner: Planner, signal: AbortSignal): Promise<Machine> {
@@ -82,7 +97,8 @@ export class LkeMachines implements Machines {
   async #create(claim: NodeClaim, planner: Planner, signal: AbortSignal): Promise<Machine> {
     const { clock, configuration } = this.#options;
     signal.throwIfAborted();
-    const before = await this.#existing(claim.metadata.uid ?? '', signal);
+    const uid = claim.metadata.uid ?? '';
+    const before = await this.#existing(uid, signal);
     const pool = before ?? (await this.#launch(claim, await planner.plan(), signal));
     const deadline = clock.monotonic() + configuration.createDeadlineMs;
     let found: OwnPool | LkePool | undefined = pool;
@@ -91,10 +107,10 @@ export class LkeMachines implements Machines {
         const message = `node pool ${pool.id} is gone before LKE put a Linode into it`;
         throw new CreateError(message, { reason: 'NodePoolGone', message });
       }
-      const node = machineOf(found);
-      if (node) {
-        await this.#guard(node.instance_id, planner.nodeClass, signal);
-        return this.#machine(found);
+      const linode = await this.#linodeIn(found, uid, signal);
+      if (linode !== undefined) {
+        await this.#guard(linode, planner.nodeClass, signal);
+        return this.#machine(found, providerIdOf(linode), uid);
       }
       if (clock.monotonic() >= deadline) {
         const message = `LKE has not put a Linode into node pool ${pool.id} yet`;
@@ -107,6 +123,18 @@ export class LkeMachines implements Machines {
         if (signal.aborted || !isTemporary(error)) throw error;
         await clock.sleep(configuration.retryDelayMs, signal);
       }
+    }
+  }
+
+  /** The Linode that LKE has put into the pool for a NodeClaim; undefined as long as there is none. */
+  async #linodeIn(pool: OwnPool | LkePool, uid: string, signal: AbortSignal): Promise<number | undefined> {
+    if (sharedBy(pool) === undefined) return machineOf(pool)?.instance_id;
+    try {
+      return await this.#shared.seat(pool, uid, signal);
+    } catch (error) {
+      // It stays recorded, and is asked for again.
+      if (signal.aborted || !isTemporary(error)) throw error;
+      return undefined;
     }
   }
 
@@ -136,31 +164,35 @@ export class LkeMachines implements Machines {
     }
     this.#uncertain.delete(uid);
     if (planted('linode-launches-again')) return undefined;
-    const [first, ...others] = view.ofClaim(uid).filter(({ deleting }) => !deleting);
-    for (const other of others) await this.#removeSurplus(other, signal);
+    const [first, ...others] = view.ofClaim(uid).filter(({ deleting, members }) => {
+      return !deleting && !members?.some((member) => member.uid === uid && member.leaving);
+    });
+    for (const other of others) await this.#removeSurplus(other, uid, signal);
     return first;
   }
 
   /** Two requests were carried out where one was meant, by processes that could not know of each other. */
-  async #removeSurplus(pool: OwnPool, signal: AbortSignal): Promise<void> {
-    this.#options.log.warn('removing a second node pool of a nodeclaim', { pool: pool.id, uid: pool.claimUid });
-    await this.#removePool(pool.id, signal);
+  async #removeSurplus(pool: OwnPool, uid: string, signal: AbortSignal): Promise<void> {
+    this.#options.log.warn('removing a second node pool of a nodeclaim', { pool: pool.id, uid });
+    if (pool.members) await this.#shared.leave(pool, uid, undefined, signal);
+    else await this.#removePool(pool.id, signal);
   }
 
   /** Asks for a pool, plan by plan until one can be had. */
   async #launch(claim: NodeClaim, launch: Launch, signal: AbortSignal): Promise<LkePool> {
-    const { client, unavailable, log, clock } = this.#options;
+    const { client, unavailable, log, clock, configuration } = this.#options;
     const uid = claim.metadata.uid ?? '';
     const cluster = await this.#cluster();
     const refused: string[] = [];
     for (const { name: type } of launch.choices) {
       signal.throwIfAborted();
       try {
-        const pool = await client.post<LkePool>(
-          `lke/clusters/${cluster.id}/pools`,
-          this.#request(claim, launch.nodeClass, type, cluster),
-          signal,
-        );
+        if (configuration.sharePools) {
+          const order = this.#sharedRequest(claim, launch.nodeClass, type, cluster);
+          return await this.#shared.join(keyOf(order), uid, order, signal);
+        }
+        const order = this.#request(claim, launch.nodeClass, type, cluster);
+        const pool = await client.post<LkePool>(`lke/clusters/${cluster.id}/pools`, order, signal);
         this.#pools.made(pool);
         return pool;
       } catch (error) {
@@ -179,7 +211,17 @@ export class LkeMachines implements Machines {
     throw new InsufficientCapacityError(`sold out: ${refused.join(', ')}`);
   }
 
-  #request(claim: NodeClaim, nodeClass: LinodeNodeClass, type: string, { tier }: Lke): object {
+  /**
+   * What is written on a pool for all who share it. Taints that a node sheds after its birth are not: as the next node
+   * needs them the pool would have to keep them, and LKE may put taints of the pool back on its nodes at any time.
+   */
+  #sharedRequest(claim: NodeClaim, nodeClass: LinodeNodeClass, type: string, cluster: Lke) {
+    const whole = this.#request(claim, nodeClass, type, cluster);
+    const tags = whole.tags.filter((tag) => !isRecord(tag) && !tag.startsWith(`${tagKeys.nodeClaim}=`));
+    return { ...whole, tags, taints: taintsOf(claim.spec.taints ?? []) };
+  }
+
+  #request(claim: NodeClaim, nodeClass: LinodeNodeClass, type: string, { tier }: Lke) {
     const { firewallID, lkeK8sVersion, diskEncryption } = nodeClass.spec ?? {};
     return {
       count: 1,
@@ -219,10 +261,10 @@ export class LkeMachines implements Machines {
     const pools = new Set(view.ofClaim(uid));
     const named = this.#poolNamed(view, providerID);
     // A pool of the upstream provider carries no UID; one with another NodeClaim's is not this one's to remove.
-    if (named && named.claimUid === undefined) pools.add(named);
+    if (named && named.claimUid === undefined && !isSeatOfAnother(named, uid, providerID)) pools.add(named);
     for (const pool of pools) {
       this.#learnFrom(pool, claim);
-      await this.#remove(pool, providerID, signal);
+      await this.#remove(pool, uid, providerID, signal);
     }
     if (pools.size > 0 && [...pools].some(({ deleting }) => !deleting)) return;
     if (await this.#exists(view, providerID, signal)) return;
@@ -235,14 +277,18 @@ export class LkeMachines implements Machines {
     const { clock, unavailable, log } = this.#options;
     const { creationTimestamp } = metadata;
     const waitedMs = creationTimestamp ? clock.now() - parseTime(creationTimestamp) : 0;
-    if (pool.claimUid === undefined || pool.deleting || machineOf(pool) || waitedMs < patienceMs) return;
+    const isWaiting = pool.members
+      ? pool.members.some((member) => member.uid === metadata.uid && !member.leaving && member.linode === undefined)
+      : pool.claimUid !== undefined && !machineOf(pool);
+    if (!isWaiting || pool.deleting || waitedMs < patienceMs) return;
     unavailable.mark(pool.type);
     log.info('a plan was ordered and never came', { 'instance-type': pool.type, pool: pool.id, waitedMs });
   }
 
   /** The whole pool where it has one node, else the node alone: NodeClaims share pools of the upstream provider. */
-  async #remove(pool: OwnPool, providerID: string, signal: AbortSignal): Promise<void> {
+  async #remove(pool: OwnPool, uid: string, providerID: string, signal: AbortSignal): Promise<void> {
     if (pool.deleting) return;
+    if (pool.members) return this.#shared.leave(pool, uid, linodeIdOf(providerID), signal);
     if (pool.claimUid !== undefined || pool.nodes.length <= 1) return this.#removePool(pool.id, signal);
     const { client } = this.#options;
     const id = linodeIdOf(providerID);
@@ -292,7 +338,8 @@ export class LkeMachines implements Machines {
 
   /** A Linode of our cluster that is in no pool: its pool is gone and it follows, or LKE has not listed it yet. */
   async #stray(linode: LinodeInstance, signal: AbortSignal): Promise<Machine> {
-    const uid = fullUid(tagValue(linode.tags, tagKeys.uid));
+    // Enterprise clusters copy the tags of a pool, with all who share it.
+    const uid = sharedBy(linode) === undefined ? fullUid(tagValue(linode.tags, tagKeys.uid)) : undefined;
     const pool = uid === undefined ? undefined : (await this.#pools.recent(lookMs, signal)).ofClaim(uid)[0];
     return {
       providerID: providerIdOf(linode.id),
@@ -309,6 +356,9 @@ export class LkeMachines implements Machines {
     const machines: Machine[] = [];
     for (const pool of view.own) {
       const ids = pool.nodes.flatMap(({ instance_id: id }) => (id ? [providerIdOf(id)] : []));
+      for (const member of pool.members ?? []) {
+        if (!isSeated(pool, member)) machines.push(await this.#machine(pool, undefined, member.uid));
+      }
       const named = ids.length > 0 ? ids : pool.claimUid === undefined ? [] : [holdIdOf(pool.id)];
       for (const id of named) machines.push(await this.#machine(pool, id));
     }
@@ -327,15 +377,21 @@ export class LkeMachines implements Machines {
     const view = await this.#pools.recent(lookMs, signal);
     const providerID = claim.status?.providerID ?? '';
     for (const pool of view.ofClaim(claim.metadata.uid ?? '')) {
-      const tags = changedTags(pool.tags, change);
+      // The name of a Node is no matter of a pool that has many.
+      const own = pool.members ? { ...change, add: change.add.filter((tag) => !isNodeName(tag)) } : change;
+      const tags = changedTags(pool.tags, own);
       if (!tags) continue;
-      await client.put(`lke/clusters/${(await this.#cluster()).id}/pools/${pool.id}`, { tags }, signal);
+      if (pool.members) await this.#shared.retag(pool, own, signal);
+      else await client.put(`lke/clusters/${(await this.#cluster()).id}/pools/${pool.id}`, { tags }, signal);
     }
     const linode = await this.#linode(providerID, signal);
     if (!linode) throw new NodeClaimNotFoundError(`there is no machine ${providerID}`);
     // The view is as it was before the change.
-    const own = linodeTags(view.ofClaim(claim.metadata.uid ?? '')[0]).filter((tag) => !change.remove.includes(tag));
-    const tags = changedTags(linode.tags, { add: [...own, ...change.add], remove: change.remove });
+    const own = linodeTags(view.ofClaim(claim.metadata.uid ?? '')[0], claim).filter(
+      (tag) => !change.remove.includes(tag),
+    );
+    const others = linode.tags.filter((tag) => isRecord(tag) && !own.includes(tag));
+    const tags = changedTags(linode.tags, { add: [...own, ...change.add], remove: [...change.remove, ...others] });
     if (tags) await client.put(`linode/instances/${linode.id}`, { tags }, signal);
   }
 
@@ -344,7 +400,8 @@ export class LkeMachines implements Machines {
     const { client } = this.#options;
     const wanted = taintsOf(claim.spec.taints ?? []);
     for (const pool of (await this.#pools.recent(lookMs, signal)).ofClaim(claim.metadata.uid ?? '')) {
-      if (pool.deleting || !(pool.taints ?? []).some(({ key }) => key === unregisteredTaint.key)) continue;
+      if (pool.deleting || pool.members || !(pool.taints ?? []).some(({ key }) => key === unregisteredTaint.key))
+        continue;
       await client.put(`lke/clusters/${(await this.#cluster()).id}/pools/${pool.id}`, { taints: wanted }, signal);
     }
   }
@@ -356,12 +413,17 @@ export class LkeMachines implements Machines {
     return id === undefined ? undefined : view.withInstance(id);
   }
 
-  async #machine(pool: LkePool | OwnPool, providerID?: string): Promise<Machine> {
+  /** A machine of a pool; in a shared one that of this NodeClaim, or the one whose Linode the provider id names. */
+  async #machine(pool: LkePool | OwnPool, providerID?: string, member?: string): Promise<Machine> {
     const { region } = await this.#options.account.place();
-    const uid = fullUid(tagValue(pool.tags, tagKeys.uid));
-    const instance = machineOf(pool);
+    const isShared = sharedBy(pool) !== undefined;
+    const uid = isShared
+      ? (member ?? membersOf(pool).find((one) => isNamed(pool, one, providerID ?? ''))?.uid)
+      : fullUid(tagValue(pool.tags, tagKeys.uid));
+    const instance = isShared ? undefined : machineOf(pool);
+    const hold = holdIdOf(pool.id, isShared ? shortUid(member ?? '') : undefined);
     return {
-      providerID: providerID ?? (instance ? providerIdOf(instance.instance_id) : holdIdOf(pool.id)),
+      providerID: providerID ?? (instance ? providerIdOf(instance.instance_id) : hold),
       type: pool.type,
       region: region.id,
       labels: ownLabels(pool.labels ?? {}),
@@ -406,8 +468,37 @@ function ownLabels(of: Readonly<Record<string, string>>): Record<string, string>
 }
 
 /** The tags that a Linode shares with its pool. Enterprise clusters copy them, standard ones do not. */
-function linodeTags(pool: OwnPool | undefined): string[] {
-  return (pool?.tags ?? []).filter((tag) => !tag.startsWith(`${hashTag}=`));
+function linodeTags(pool: OwnPool | undefined, { metadata }: NodeClaim): string[] {
+  const tags = (pool?.tags ?? []).filter((tag) => !tag.startsWith(`${hashTag}=`));
+  if (!pool?.members) return tags;
+  const own = [`${tagKeys.uid}=${bareUid(metadata.uid ?? '')}`, tagOf(tagKeys.nodeClaim, metadata.name ?? '')];
+  return [...tags.filter((tag) => !isRecord(tag)), ...own];
+}
+
+function isNodeName(tag: string): boolean {
+  return tag.startsWith(`${tagKeys.name}=`);
+}
+
+/** What all nodes of a shared pool have in common, in 16 digits. Tags are changed in place; hash and class are in them. */
+function keyOf(order: { readonly tags: readonly string[] }): string {
+  const common = { ...order, tags: order.tags.filter((tag) => /^karpenter\.(?:sh|k8s\.linode)\//.test(tag)).sort() };
+  return sha256(JSON.stringify(common, (_, value: unknown) => inOrder(value))).slice(0, 16);
+}
+
+function inOrder(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => compareStrings(a, b)));
+}
+
+/** Whether a provider id names the machine of a member: its Linode, or its place in the queue. */
+function isNamed(pool: LkePool, { uid, linode }: Member, providerID: string): boolean {
+  return (
+    providerID === holdIdOf(pool.id, shortUid(uid)) || (linode !== undefined && providerID === providerIdOf(linode))
+  );
+}
+
+function isSeatOfAnother(pool: OwnPool, uid: string, providerID: string): boolean {
+  return pool.members?.some((member) => member.uid !== uid && isNamed(pool, member, providerID)) ?? false;
 }
 
 async function ignoreGone(call: Promise<void>): Promise<void> {

@@ -113,13 +113,15 @@ export function providerIdOf(linodeId: number): string {
 /** How a node pool that has no machine yet is called among instances. */
 const holdPrefix = `${providerScheme}pool/`;
 
-export function holdIdOf(poolId: number): string {
-  return `${holdPrefix}${poolId}`;
+/** `which` tells those apart that wait in one pool. */
+export function holdIdOf(poolId: number, which?: string): string {
+  return `${holdPrefix}${poolId}${which === undefined ? '' : `/${which}`}`;
 }
 
 export function poolIdOfHold(providerID: string): number | undefined {
   const text = providerID.startsWith(holdPrefix) ? providerID.slice(holdPrefix.length) : '';
-  return /^[1-9]\d*$/.test(text) ? Number(text) : undefined;
+  const [, id] = /^([1-9]\d*)(?:\/[0-9a-f]+)?$/.exec(text) ?? [];
+  return id === undefined ? undefined : Number(id);
 }
 
 /** FNV-1a with 32 bits, as 8 hexadecimal digits. */

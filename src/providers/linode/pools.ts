@@ -7,11 +7,14 @@ import type { LinodeInstance, LkePool, LkePoolNode } from './api-types.ts';
 import type { LinodeClient } from './client.ts';
 import { fullUid, tagKeys, tagValue } from './names.ts';
 import { sharedAfter, waitFor } from './shared-call.ts';
+import { type Member, membersOf, sharedBy } from './shared-pool.ts';
 
 /** A pool of ours. */
 export interface OwnPool extends LkePool {
-  /** The UID of the NodeClaim it was made for; undefined for pools of the upstream provider, which NodeClaims share. */
+  /** The UID of the NodeClaim it was made for; undefined for pools that NodeClaims share: ours and the upstream provider's. */
   readonly claimUid: string | undefined;
+  /** The NodeClaims that share it by our record; undefined where there is none. */
+  readonly members: readonly Member[] | undefined;
   /** We have asked for its removal. */
   readonly deleting: boolean;
 }
@@ -39,9 +42,8 @@ export class PoolView {
     this.own = own;
     this.#foreign = new Set([...foreign].flatMap(({ nodes }) => (nodes ?? []).map(({ instance_id: id }) => id ?? 0)));
     for (const pool of own) {
-      if (pool.claimUid !== undefined) {
-        this.#byUid.set(pool.claimUid, [...(this.#byUid.get(pool.claimUid) ?? []), pool]);
-      }
+      const uids = pool.members?.map(({ uid }) => uid) ?? (pool.claimUid === undefined ? [] : [pool.claimUid]);
+      for (const uid of uids) this.#byUid.set(uid, [...(this.#byUid.get(uid) ?? []), pool]);
       for (const { instance_id: id } of pool.nodes) if (id) this.#byInstance.set(id, pool);
     }
   }
@@ -72,6 +74,8 @@ export class Pools {
   readonly #made = new Map<number, { readonly pool: LkePool; readonly at: number }>();
   /** What we removed and when, until lists no longer have it. */
   readonly #removed = new Map<number, number>();
+  /** What we changed and when, until lists must have it. */
+  readonly #changed = new Map<number, number>();
   readonly #signal = new AbortController().signal;
   #last: { readonly view: PoolView; readonly at: number } | undefined;
   #tick: Promise<PoolView> | undefined;
@@ -116,6 +120,12 @@ export class Pools {
     this.#last = undefined;
   }
 
+  /** The API answered that it changed this one. */
+  changed(poolId: number): void {
+    this.#changed.set(poolId, this.#options.clock.monotonic());
+    this.#last = undefined;
+  }
+
   async #read(): Promise<PoolView> {
     const { client, cluster, clock } = this.#options;
     const { id, tier } = await cluster();
@@ -127,7 +137,8 @@ export class Pools {
         .filter(({ pool }) => !known.has(pool.id) && !this.#removed.has(pool.id))
         .map(({ pool, at }) => this.#look(id, pool, at)),
     );
-    const pools = [...listed, ...missing.flatMap((pool) => (pool ? [pool] : []))];
+    const current = await Promise.all(listed.map((pool) => this.#current(id, pool)));
+    const pools = [...current, ...missing].flatMap((pool) => (pool ? [pool] : []));
     const own = pools.filter((pool) => isOwn(pool)).map((pool) => this.#own(pool));
     const complete = tier === 'enterprise' ? await this.#withMachines(own, id) : own;
     const view = new PoolView(
@@ -139,26 +150,51 @@ export class Pools {
     return view;
   }
 
+  /** One pool as the API has it now, past every list; undefined when it is gone. */
+  async one(poolId: number, signal: AbortSignal): Promise<LkePool | undefined> {
+    const { client, cluster } = this.#options;
+    const { id, tier } = await cluster();
+    try {
+      const pool = await client.get<LkePool>(`lke/clusters/${id}/pools/${poolId}`, signal);
+      const known = { ...pool, nodes: pool.nodes ?? [] };
+      return tier === 'enterprise' && known.nodes.length < known.count
+        ? withNodes(known, await this.#marked(id))
+        : known;
+    } catch (error) {
+      if (!isGone(error)) throw error;
+      return undefined;
+    }
+  }
+
   /**
    * Enterprise clusters list the nodes of a new pool up to a minute late, and mark its Linodes at once: with the pool and
    * the cluster. Both are checked here as well, because a filter that is not understood lets everything through.
    */
   async #withMachines(own: readonly OwnPool[], clusterId: number): Promise<OwnPool[]> {
-    if (own.every((pool) => machineOf(pool))) return [...own];
+    const isComplete = (pool: OwnPool): boolean => (pool.members ? pool.nodes.length >= pool.count : !!machineOf(pool));
+    if (own.every(isComplete)) return [...own];
+    const linodes = await this.#marked(clusterId);
+    return own.map((pool) => (isComplete(pool) ? pool : withNodes(pool, linodes)));
+  }
+
+  async #marked(clusterId: number): Promise<LinodeInstance[]> {
     const filter = { '+and': [{ tags: { '+contains': `lke${clusterId}` } }, { tags: { '+contains': tagKeys.uid } }] };
     const linodes = await this.#options.client.list<LinodeInstance>('linode/instances', {
       filter,
       signal: this.#signal,
     });
-    const byPool = new Map<string, LinodeInstance>();
-    for (const linode of linodes) {
-      const of = tagValue(linode.tags, 'nodepool');
-      if (of !== undefined && linode.lke_cluster_id === clusterId) byPool.set(of, linode);
+    return linodes.filter(({ lke_cluster_id: of, status }) => of === clusterId && status !== 'deleting');
+  }
+
+  /** A pool that was changed a moment ago may be listed as it was before. */
+  async #current(clusterId: number, pool: LkePool): Promise<LkePool | undefined> {
+    if (!this.#changed.has(pool.id) || this.#removed.has(pool.id)) return pool;
+    try {
+      return await this.#options.client.get<LkePool>(`lke/clusters/${clusterId}/pools/${pool.id}`, this.#signal);
+    } catch (error) {
+      if (!isGone(error)) throw error;
+      return undefined;
     }
-    return own.map((pool) => {
-      const linode = machineOf(pool) ? undefined : byPool.get(String(pool.id));
-      return linode ? { ...pool, nodes: [{ id: '', instance_id: linode.id, status: 'not_ready' }] } : pool;
-    });
   }
 
   /** What a list left out though we made it: either the list lags, or somebody removed it. */
@@ -173,19 +209,32 @@ export class Pools {
   }
 
   #own(pool: LkePool): OwnPool {
+    const isShared = sharedBy(pool) !== undefined;
     return {
       ...pool,
       nodes: pool.nodes ?? [],
-      claimUid: fullUid(tagValue(pool.tags, tagKeys.uid)),
+      claimUid: isShared ? undefined : fullUid(tagValue(pool.tags, tagKeys.uid)),
+      members: isShared ? membersOf(pool) : undefined,
       deleting: this.#removed.has(pool.id),
     };
   }
 
   #forget(now: number, listed: ReadonlySet<number>): void {
     for (const [id, { at }] of this.#made) if (listed.has(id) || now - at > lagMs) this.#made.delete(id);
+    for (const [id, at] of this.#changed) if (now - at > lagMs) this.#changed.delete(id);
     // What is still listed long after was not removed after all: it is asked for again.
     for (const [id, at] of this.#removed) if (now - at > lagMs) this.#removed.delete(id);
   }
+}
+
+/** A pool with those of its Linodes that it does not list yet; the ids of their nodes are not known. */
+function withNodes<P extends LkePool>(pool: P, linodes: readonly LinodeInstance[]): P {
+  const listed = new Set(pool.nodes.map(({ instance_id: id }) => id));
+  const more = linodes.filter(({ id, tags }) => !listed.has(id) && tagValue(tags, 'nodepool') === String(pool.id));
+  return {
+    ...pool,
+    nodes: [...pool.nodes, ...more.map(({ id }) => ({ id: '', instance_id: id, status: 'not_ready' }))],
+  };
 }
 
 /** Made by us, or by the upstream provider. */

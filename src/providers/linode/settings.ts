@@ -84,6 +84,13 @@ export const linodeSettings = {
     default: '2s',
     help: 'How often new node pools are looked at while launches wait: one call for all of them.',
   }),
+  lkeSharePools: bool({
+    flag: 'lke-share-pools',
+    env: 'LKE_SHARE_POOLS',
+    chart: ['settings.lkeSharePools'],
+    default: false,
+    help: 'NodeClaims that need the same share an LKE node pool, instead of one each: for clusters that may not have as many pools as nodes.',
+  }),
   vmMemoryOverheadPercent: decimal({
     flag: 'vm-memory-overhead-percent',
     env: 'VM_MEMORY_OVERHEAD_PERCENT',
@@ -127,6 +134,8 @@ export interface LinodeConfiguration {
   readonly clusterEndpoint: string;
   readonly createDeadlineMs: number;
   readonly retryDelayMs: number;
+  /** NodeClaims share node pools. */
+  readonly sharePools: boolean;
   readonly memoryOverhead: number;
   readonly lookUp: boolean;
 }
@@ -179,6 +188,7 @@ export function linodeConfiguration(given: Given): LinodeConfiguration {
     clusterEndpoint,
     createDeadlineMs: given.lkeCreateDeadline || 10_000,
     retryDelayMs: given.lkeRetryDelay || 2000,
+    sharePools: given.lkeSharePools,
     memoryOverhead: given.vmMemoryOverheadPercent,
     lookUp: !given.disableDryRun,
   };

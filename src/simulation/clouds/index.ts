@@ -14,6 +14,7 @@ const known = {
   kwok: kwokCloud,
   'cluster-api': clusterApiCloud,
   linode: (parts: StoredCloudParts) => linodeCloud(parts, 'lke'),
+  'linode-shared': (parts: StoredCloudParts) => linodeCloud(parts, 'shared'),
   'linode-instance': (parts: StoredCloudParts) => linodeCloud(parts, 'instance'),
 } satisfies Readonly<Record<string, (parts: StoredCloudParts) => SimulatedCloud>>;
 

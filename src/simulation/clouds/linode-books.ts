@@ -7,13 +7,17 @@ import { hourlyPrice } from '../../embedded/clouds/linode/plans.ts';
 import type { Ledger, LedgerInstance } from '../contract.ts';
 
 /** As the documents name it: the tag that says for which NodeClaim a Linode or a pool was made. */
-const uidTag = /^karpenter\.sh\/uid=([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})$/;
+const uidTag = /^karpenter\.sh\/(?:uid|gone)=([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})$/;
+/** Many NodeClaims have a node in it, each named by the end of its UID. */
+const sharedTag = /^karpenter\.k8s\.linode\/shared=/;
+const seatTag = /^karpenter\.sh\/node=([0-9a-f]{12})\.(\d+)$/;
 const nameTag = /^karpenter\.sh\/nodeclaim=(.+)$/;
 
 interface BookedLinode extends LedgerInstance {
   readonly id: number;
   /** The node pool it came with, in LKE. */
   readonly pool?: number;
+  claim?: Claim;
   deletingAt?: number;
   goneAt?: number;
   goneBecause?: string;
@@ -35,6 +39,8 @@ export class LinodeBooks implements Ledger {
   readonly #all: BookedLinode[] = [];
   readonly #alive = new Map<number, BookedLinode>();
   readonly #strangers = { linodes: new Set<number>(), pools: new Set<number>() };
+  /** Pools that are known. */
+  readonly #seen = new Set<number>();
   /** Linodes that the autoscaler asked to be removed. */
   readonly #asked = new Set<number>();
   readonly #stop: () => void;
@@ -47,7 +53,9 @@ export class LinodeBooks implements Ledger {
     this.#stop = api.ledger.subscribe(({ what, id }) => {
       if (what === 'instance') this.#changed(id);
       if (what !== 'pool') return;
-      if (this.#isByPeople) this.#strangers.pools.add(id);
+      if (this.#isByPeople && !this.#seen.has(id)) this.#strangers.pools.add(id);
+      this.#seen.add(id);
+      this.#seat(id);
       this.#lookForSurplus();
     });
   }
@@ -82,8 +90,7 @@ export class LinodeBooks implements Ledger {
   /** Node pools of ours. */
   pools(): BookedPool[] {
     return this.#api.ledger.pools().flatMap(({ id, tags }) => {
-      const claim = this.#strangers.pools.has(id) ? undefined : claimOf(tags);
-      return claim ? [{ id, claim }] : [];
+      return this.#strangers.pools.has(id) ? [] : claimsOf(tags).map((claim) => ({ id, claim }));
     });
   }
 
@@ -127,7 +134,7 @@ export class LinodeBooks implements Ledger {
     // Those of a pool come by themselves: whose they are, the pool says.
     const isStranger = pool ? this.#strangers.pools.has(pool.id) : this.#isByPeople;
     if (isStranger) this.#strangers.linodes.add(id);
-    const claim = isStranger ? undefined : claimOf(pool?.tags ?? tags);
+    const claim = isStranger ? undefined : claimsOf(pool?.tags ?? tags)[0];
     const booked: BookedLinode = {
       id,
       providerID: `linode://${id}`,
@@ -141,8 +148,46 @@ export class LinodeBooks implements Ledger {
     };
     this.#all.push(booked);
     this.#alive.set(id, booked);
+    if (pool) this.#seat(pool.id);
     this.#lookForSurplus();
     return booked;
+  }
+
+  /** In a shared pool: whose each Linode is, as far as its tags say; the others are those of whoever waits. */
+  #seat(poolId: number): void {
+    const tags = this.#api.ledger.pools().find(({ id }) => id === poolId)?.tags ?? [];
+    if (!tags.some((tag) => sharedTag.test(tag)) || this.#strangers.pools.has(poolId)) return;
+    const seats = new Map<number, string>();
+    for (const tag of tags) {
+      const [, uid, linode] = seatTag.exec(tag) ?? [];
+      if (uid !== undefined) seats.set(Number(linode), uid);
+    }
+    const claims = claimsOf(tags);
+    const linodes = [...this.#alive.values()].filter(({ pool }) => pool === poolId);
+    const free = new Set(claims);
+    const others: BookedLinode[] = [];
+    for (const linode of linodes) {
+      const seat = seats.get(linode.id);
+      const mine = claims.find(({ uid }) => seat !== undefined && uid.endsWith(seat));
+      if (mine) {
+        linode.claim = mine;
+        free.delete(mine);
+      } else if (linode.deletingAt === undefined) others.push(linode);
+    }
+    for (const linode of others) {
+      const [next] = free;
+      if (next) linode.claim = next;
+      free.delete(next!);
+    }
+    const standing = linodes.filter(({ deletingAt }) => deletingAt === undefined);
+    // One that died is replaced by LKE before its NodeClaim is gone from the record: the record has both.
+    if (standing.length > claims.length)
+      this.#offend(`pool ${poolId} has ${standing.length} Linodes for ${claims.length} NodeClaims`);
+    if (new Set(seats.values()).size < seats.size) this.#offend(`pool ${poolId} has two Linodes of one NodeClaim`);
+  }
+
+  #offend(message: string): void {
+    if (!this.offences.some((known) => known.message === message)) this.offences.push({ kind: 'surplus', message });
   }
 
   /** At no time has a NodeClaim two pools or two Linodes. */
@@ -150,10 +195,7 @@ export class LinodeBooks implements Ledger {
     const seen = new Map<string, string>();
     const look = (claim: Claim, what: string): void => {
       const other = seen.get(claim.uid);
-      if (other) {
-        const message = `NodeClaim ${claim.name} has ${other} and ${what}`;
-        if (!this.offences.some((known) => known.message === message)) this.offences.push({ kind: 'surplus', message });
-      }
+      if (other) this.#offend(`NodeClaim ${claim.name || claim.uid} has ${other} and ${what}`);
       seen.set(claim.uid, what);
     };
     for (const { id, claim } of this.pools()) look(claim, `pool ${id}`);
@@ -162,12 +204,11 @@ export class LinodeBooks implements Ledger {
   }
 }
 
-function claimOf(tags: readonly string[]): Claim | undefined {
-  for (const tag of tags) {
+/** One, or in a shared pool many. */
+function claimsOf(tags: readonly string[]): Claim[] {
+  const name = tags.map((tag) => nameTag.exec(tag)?.[1]).find((found) => found !== undefined) ?? '';
+  return tags.flatMap((tag) => {
     const parts = uidTag.exec(tag);
-    if (!parts) continue;
-    const name = tags.map((other) => nameTag.exec(other)?.[1]).find((found) => found !== undefined) ?? '';
-    return { name, uid: parts.slice(1).join('-') };
-  }
-  return undefined;
+    return parts ? [{ name, uid: parts.slice(1).join('-') }] : [];
+  });
 }

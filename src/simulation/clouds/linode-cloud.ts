@@ -27,7 +27,8 @@ import { between, chance, oneOf, pick } from '../draw.ts';
 import { LinodeBooks } from './linode-books.ts';
 import { linodeInvariants } from './linode-invariants.ts';
 
-type Mode = 'lke' | 'instance';
+/** In `shared` LKE's node pools have a node for each of many NodeClaims. */
+type Mode = 'lke' | 'shared' | 'instance';
 
 const region = 'us-ord';
 const clusterName = 'world';
@@ -52,12 +53,14 @@ const mishaps = {
   'linode-joins-late': 0.4,
 } as const;
 
+const names = { lke: 'linode', shared: 'linode-shared', instance: 'linode-instance' } as const;
+
 export function linodeCloud(parts: StoredCloudParts, mode: Mode): SimulatedCloud {
   const site = new Site(parts, mode);
   const { books } = site;
   const prices = sold.map((name) => planNamed(name)!);
   return {
-    name: mode === 'lke' ? 'linode' : 'linode-instance',
+    name: names[mode],
     nodeClass: linodeNodeClassKind as ResourceType<KubeObject>,
     crd: allCrds().find(({ spec }) => spec.names.kind === linodeNodeClassKind.kind)!,
     ledger: books,
@@ -117,7 +120,7 @@ class Site {
       image: 'linode/ubuntu22.04',
       root_pass: 'aVery-long-9-password',
     });
-    if (this.mode === 'lke') {
+    if (this.mode !== 'instance') {
       this.#neighbour = await this.#makeCluster('neighbour');
       this.#cluster = await this.#makeCluster(clusterName);
       this.books.own(this.#cluster);
@@ -145,7 +148,7 @@ class Site {
     const { random } = this.#parts;
     const uid = random.uuid().replaceAll('-', '');
     const tags = [`karpenter.sh/uid=${uid}`, `karpenter.sh/nodeclaim=theirs-${++this.#made}`];
-    if (this.mode === 'lke') {
+    if (this.mode !== 'instance') {
       const own = [...tags, 'lke-cluster-name=neighbour', 'karpenter.k8s.linode/lke-managed=true'];
       await this.people('POST', `/lke/clusters/${this.#neighbour}/pools`, {
         type: 'g6-standard-4',
@@ -190,11 +193,12 @@ class Site {
       timeoutMs: 10 * second,
       debug: false,
       region: this.mode === 'instance' ? region : '',
-      mode: this.mode,
+      mode: this.mode === 'instance' ? 'instance' : 'lke',
       clusterName,
       clusterEndpoint: endpoint,
       createDeadlineMs: 10 * second,
       retryDelayMs: 2 * second,
+      sharePools: this.mode === 'shared',
       memoryOverhead: 0.075,
       lookUp: true,
     };
@@ -235,6 +239,7 @@ class Site {
         await hook.booted(machine);
       },
       stopped: (machine) => hook.stopped?.(machine),
+      wiped: (machine) => hook.wiped?.(machine),
       gone: async (machine) => {
         await this.#silence(machine.providerId);
         await hook.gone(machine);

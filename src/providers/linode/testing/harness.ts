@@ -9,7 +9,8 @@ import type {
   ProviderHarness,
 } from '../../../cloud/conformance/harness.ts';
 import type { CloudProvider } from '../../../cloud/provider.ts';
-import type { LinodeResponse } from '../door.ts';
+import type { LinodeRequest, LinodeResponse } from '../door.ts';
+import { sharedBy } from '../shared-pool.ts';
 import { type DoorFault, LinodeWorld, type WorldOptions } from './world.ts';
 
 const settleMs = 60_000;
@@ -19,8 +20,10 @@ const refusal = (status: number, reason: string, headers: Record<string, string>
   headers,
   body: JSON.stringify({ errors: [{ reason }] }),
 });
-const isLaunch = (method: string, path: string): boolean =>
-  method === 'POST' && /\/(?:pools|instances)$/.test(path.split('?', 1)[0]!);
+/** Also one more node for a pool that is shared. */
+const isLaunch = ({ method, path, body }: LinodeRequest): boolean =>
+  (method === 'POST' && /\/(?:pools|instances)$/.test(path.split('?', 1)[0]!)) ||
+  (method === 'PUT' && /\/pools\/\d+$/.test(path) && (body ?? '').includes('"count"'));
 const soldOut =
   'The Linode plan you chose is not currently available in the selected region. Please select another region or plan type, or contact Support for assistance.';
 
@@ -29,9 +32,8 @@ const faults: Readonly<Record<CloudFault, DoorFault>> = {
   throttled: () => refusal(429, 'Too many requests', { 'retry-after': '5' }),
   failing: () => refusal(500, 'Internal server error'),
   'answer lost': ({ method }) => (method === 'GET' ? undefined : 'answer lost'),
-  'sold out': ({ method, path }) => (isLaunch(method, path) ? refusal(400, soldOut) : undefined),
-  'launch refused': ({ method, path }) =>
-    isLaunch(method, path) ? refusal(400, 'Firewall is not allowed here') : undefined,
+  'sold out': (request) => (isLaunch(request) ? refusal(400, soldOut) : undefined),
+  'launch refused': (request) => (isLaunch(request) ? refusal(400, 'Firewall is not allowed here') : undefined),
 };
 
 /** An account with one cluster, and NodeClasses `ready` and `not-ready`. */
@@ -95,7 +97,8 @@ export class LinodeHarness implements ProviderHarness {
     } else {
       const pools = await this.#world.pools();
       const pool = pools.find(({ nodes }) => nodes.some(({ instance_id }) => instance_id === id))!;
-      await this.#world.person('PUT', `/lke/clusters/${this.#world.clusterId}/pools/${pool.id}`, { count: 2 });
+      const change = sharedBy(pool) === undefined ? { count: 2 } : { labels: { 'by-hand': 'yes' } };
+      await this.#world.person('PUT', `/lke/clusters/${this.#world.clusterId}/pools/${pool.id}`, change);
     }
     await this.#world.pass(settleMs);
   };

@@ -158,6 +158,7 @@ export class LinodeWorld {
         clusterEndpoint: 'https://10.0.0.1:6443',
         createDeadlineMs: 10_000,
         retryDelayMs: 2000,
+        sharePools: false,
         memoryOverhead: 0.075,
         lookUp: true,
         ...this.#options.configuration,

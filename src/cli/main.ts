@@ -3,6 +3,7 @@
 // own that is loaded when it is asked for, so that `--help` and `version` answer at once.
 import { Command, CommanderError } from 'commander';
 import { KarpenterError, messageOf } from '../base/errors.ts';
+import { registerCleanup } from './cleanup.ts';
 import { registerController } from './controller.ts';
 import { registerConvert } from './convert.ts';
 import { registerDemo } from './demo.ts';
@@ -32,6 +33,7 @@ registerPlan(program);
 registerSnapshot(program);
 registerSimulate(program);
 registerConvert(program);
+registerCleanup(program);
 registerVersion(program);
 
 // `karpenter … | head`: whoever reads has seen enough.

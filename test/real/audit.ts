@@ -70,11 +70,18 @@ interface Rule {
   readonly verbs: readonly string[];
 }
 
-/** The rights that the roles among these objects give, in the words of `used`. Roles for people are left out. */
-export function grantedBy(objects: readonly KubeObject[]): Set<string> {
+/**
+ * The rights that the roles among these objects give, in the words of `used`. Roles for people are left out, and those of
+ * whoever else is told.
+ */
+export function grantedBy(objects: readonly KubeObject[], isLeftOut: (subject: string) => boolean = () => false) {
   const bound = new Set(
     objects
       .filter(({ kind }) => kind === 'ClusterRoleBinding' || kind === 'RoleBinding')
+      .filter((binding) => {
+        const { subjects = [] } = binding as unknown as { subjects?: readonly { name: string }[] };
+        return !subjects.every(({ name }) => isLeftOut(name));
+      })
       .map((binding) => (binding as unknown as { roleRef: { kind: string; name: string } }).roleRef)
       .map(({ kind, name }) => `${kind}/${name}`),
   );

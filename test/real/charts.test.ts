@@ -83,6 +83,33 @@ describe('charts/karpenter', () => {
     expect(rules.flatMap(({ verbs }) => verbs)).toEqual(expect.arrayContaining(['get', 'create', 'patch', 'delete']));
   });
 
+  test('before the release goes, a hook removes what costs money, with no more rights than that takes', async () => {
+    const { stdout } = await template('karpenter');
+    const ours = objectsIn(stdout).filter(({ metadata }) => metadata.name === 'karpenter-cleanup') as unknown as {
+      kind: string;
+      metadata: { annotations?: Record<string, string> };
+      rules?: { resources: string[]; verbs: string[] }[];
+    }[];
+    expect(ours.map(({ kind }) => kind)).toEqual(['ServiceAccount', 'ClusterRole', 'ClusterRoleBinding', 'Job']);
+    expect(ours[3]!.metadata.annotations).toMatchObject({ 'helm.sh/hook': 'pre-delete' });
+    expect(ours[1]!.rules).toEqual([
+      { apiGroups: ['karpenter.sh'], resources: ['nodepools', 'nodeclaims'], verbs: ['list', 'delete'] },
+    ]);
+    const without = await template('karpenter', '--set', 'cleanup.enabled=false');
+    expect(without.stdout).not.toContain('cleanup');
+  });
+
+  test('takes the values of upstream’s charts that mean nothing here', async () => {
+    const webhook = ['webhook.enabled=true', 'webhook.port=8443', 'webhook.metrics.port=8001'];
+    const values = [...webhook, 'settings.clusterCABundle=Q0E='].flatMap((set) => ['--set', set]);
+    const [given, plain] = [await template('karpenter', ...values), await template('karpenter')];
+    expect(given.code, given.stderr).toBe(0);
+    expect(given.stdout).toBe(plain.stdout);
+    const crds = ['webhook.enabled=false', 'webhook.serviceName=karpenter', 'webhook.serviceNamespace=kube-system'];
+    const { code, stderr } = await template('karpenter-crd', ...crds.flatMap((set) => ['--set', set]));
+    expect(code, stderr).toBe(0);
+  });
+
   test('names what is wrong with values, and where', async () => {
     const refusals: readonly [set: string, message: string][] = [
       ['settings.preferencePolicy=Maybe', "at '/settings/preferencePolicy': value must be one of 'Respect', 'Ignore'"],

@@ -53,6 +53,16 @@ annotations:
 {{- $repository }}:{{ $tag }}{{ with $image.digest }}@{{ . }}{{ end }}
 {{- end }}
 
+{{/* The security context of a container of ours. */}}
+{{- define "karpenter.containerSecurity" -}}
+{{- $hardened := dict
+  "runAsNonRoot" true "runAsUser" 65532 "runAsGroup" 65532
+  "readOnlyRootFilesystem" true "allowPrivilegeEscalation" false
+  "capabilities" (dict "drop" (list "ALL"))
+-}}
+{{- toYaml (merge (deepCopy .Values.securityContext) .Values.controller.securityContext $hardened) }}
+{{- end }}
+
 {{/* "true" when the controller may run this cloud: it is named, or nothing is and the controller finds out. Takes (list root name). */}}
 {{- define "karpenter.mayRun" -}}
 {{- $providers := (index . 0).Values.settings.providers -}}
@@ -116,4 +126,12 @@ annotations:
       {{- end }}
 {{- end }}
 {{- end }}
+{{- end }}
+
+{{/* Values that other charts have and that mean nothing here, as far as they were given. */}}
+{{- define "karpenter.ignored" -}}
+{{- $given := list -}}
+{{- if .Values.webhook }}{{ $given = append $given "webhook (there is none: definitions check themselves)" }}{{ end -}}
+{{- if .Values.settings.clusterCABundle }}{{ $given = append $given "settings.clusterCABundle (the authority of the cluster is read from the cluster)" }}{{ end -}}
+{{- join ", " $given -}}
 {{- end }}

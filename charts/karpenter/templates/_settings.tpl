@@ -209,6 +209,10 @@
 {{- include "karpenter.first" (list .Values.settings.lkeRetryDelay) }}
 {{- end }}
 
+{{- define "karpenter.setting.LKE_SHARE_POOLS" -}}
+{{- include "karpenter.first" (list .Values.settings.lkeSharePools) }}
+{{- end }}
+
 {{- define "karpenter.setting.VM_MEMORY_OVERHEAD_PERCENT" -}}
 {{- include "karpenter.first" (list .Values.settings.vmMemoryOverheadPercent) }}
 {{- end }}
@@ -415,6 +419,10 @@
 {{- end }}
 {{- with include "karpenter.setting.LKE_RETRY_DELAY" . }}
 - name: LKE_RETRY_DELAY
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "karpenter.setting.LKE_SHARE_POOLS" . }}
+- name: LKE_SHARE_POOLS
   value: {{ . | quote }}
 {{- end }}
 {{- with include "karpenter.setting.VM_MEMORY_OVERHEAD_PERCENT" . }}

@@ -153,6 +153,33 @@ const deploymentValues: readonly ChartValue[] = [
   ),
 ];
 
+/** What `helm uninstall` does first. */
+const cleanupValues: readonly ChartValue[] = [
+  value(
+    'cleanup.enabled',
+    true,
+    boolean,
+    'Whether `helm uninstall` first deletes all NodePools and NodeClaims and waits until every machine is gone (`karpenter cleanup`, as a hook). Without it machines stay, and cost money.',
+  ),
+  value(
+    'cleanup.timeoutSeconds',
+    1800,
+    { type: 'integer', minimum: 1 },
+    'How long that may take before the uninstallation fails. Helm has a limit of its own: `--timeout`.',
+  ),
+];
+
+/** Values of the upstream providers' charts that mean nothing here: taken without a word, named in the notes. */
+const ignoredValues: readonly ChartValue[] = [
+  value('webhook', undefined, object, 'Accepted for upstream’s values, without effect: there is no webhook.'),
+  value(
+    'settings.clusterCABundle',
+    undefined,
+    optional(string),
+    'Accepted for upstream’s values, without effect: machines learn the authority of the cluster from the cluster.',
+  ),
+];
+
 /** The Cluster API provider's chart has other names for these; both count, and its own win. */
 const otherNames: readonly ChartValue[] = [
   value('replicaCount', undefined, count, '`replicas`.'),
@@ -246,8 +273,10 @@ export const chartValues: readonly ChartValue[] = (() => {
   const isOther = ({ default: initial }: ChartValue): boolean => initial === undefined;
   return [
     ...deploymentValues,
+    ...cleanupValues,
     ...settings.filter((each) => !isOther(each)),
     ...otherNames,
     ...settings.filter(isOther),
+    ...ignoredValues,
   ];
 })();

@@ -50,8 +50,8 @@ describe('NodeClaims that need the same', () => {
     expect(await shared(world)).toHaveLength(1);
     await expectExact(world, 5);
     const listed = await world.finish(world.provider.list(world.signal));
-    expect(listed.map(({ providerID, nodeClaim }) => [providerID, nodeClaim?.uid]).sort()).toEqual(
-      made.map(({ claim, providerID }) => [providerID, claim.metadata.uid]).sort(),
+    expect(listed.map(({ providerID, nodeClaim }) => `${providerID} ${nodeClaim?.uid}`).sort()).toEqual(
+      made.map(({ claim, providerID }) => `${providerID} ${claim.metadata.uid}`).sort(),
     );
   });
 
@@ -146,8 +146,9 @@ describe('the record of a shared pool', () => {
       await remove(world, named(going!.claim, going!.providerID));
       await world.pass(60_000);
       await expectExact(world, 2);
-      const left = (await world.finish(world.provider.list(world.signal))).map(({ nodeClaim }) => nodeClaim?.uid);
-      expect(left.sort(), `after ${dies} calls`).toEqual([kept!.claim.metadata.uid, more.metadata.uid].sort());
+      const left = (await world.finish(world.provider.list(world.signal))).map(({ nodeClaim }) => nodeClaim?.uid ?? '');
+      const wanted = [kept!.claim, more].map(({ metadata }) => metadata.uid ?? '');
+      expect(left.sort(), `after ${dies} calls`).toEqual(wanted.sort());
     }
   });
 

@@ -12,10 +12,11 @@ import type { Settled } from './tally.ts';
 import { machinesOf } from './thrift.ts';
 import type { World } from './world.ts';
 
-/** What a node more or less counts, as a part of what one costs on average. */
+/** What a node more or less counts, as a part of what one costs on average, if there are no more than so many. */
 const nodeCharge = 0.01;
+const fewNodes = 4;
 /** Fewer nodes may cost so much more. */
-const mostMore = 1.002;
+const mostMore = 1.005;
 
 /** Nodes that may exchange their pods. */
 interface Pool {
@@ -75,15 +76,17 @@ function poolsOf(world: World, packed: Packed): Iterable<Pool> {
     for (const { node: decided } of settled) if (decided !== node || begun.has(decided)) late.add(decided);
     if (node) begun.add(node);
   }
-  const pools = new Map<NodeGroup, Pool>();
+  const pools = new Map<string, Pool>();
   for (const node of packed.nodes) {
     const { template, group, pods } = node;
     if (template.limits || template.minValueKeys.length > 0 || template.catalog.hasReserved) continue;
     if (node.pending.length > 0 || node.possible.length > 0 || node.ports.length > 0 || late.has(node)) continue;
     if (!pods.every((pod) => isFree(world.classOf[pod]!))) continue;
-    const pool = pools.get(group);
+    // What a node was meant to become does not matter here, only what it may become.
+    const key = `${template.index}:${group.set}:${template.catalog.plainMask(group.mask)}`;
+    const pool = pools.get(key);
     if (pool) pool.nodes.push(node);
-    else pools.set(group, { group, nodes: [node] });
+    else pools.set(key, { group, nodes: [node] });
   }
   return pools.values();
 }
@@ -103,7 +106,7 @@ function binsFor(world: World, { group, nodes }: Pool, pods: readonly number[], 
   const view = catalog.view(group.set, catalog.plainMask(group.mask));
   const shapes = shapesOf(world, pods);
   if (shapes.length > maxShapes) return undefined;
-  const charge = (nodeCharge * price) / nodes.length;
+  const charge = (nodeCharge * price) / Math.min(fewNodes, nodes.length);
   const machines = machinesOf(catalog, view);
   const charged = { ...machines, prices: machines.prices.map((one) => one + charge) };
   const { rows } = catalog.byPrice(view);

@@ -8,6 +8,7 @@ import type { Random } from '../base/random.ts';
 import type { CloudProvider } from '../cloud/provider.ts';
 import type { Store, StoreEvent } from '../embedded/store.ts';
 import type { KubeClient } from '../kube/client.ts';
+import type { Pod } from '../kube/kinds.ts';
 import type { KubeObject, ResourceType } from '../kube/object.ts';
 import type { Transport } from '../kube/transport.ts';
 import type { Clusters } from '../runtime/clusters.ts';
@@ -174,6 +175,8 @@ export interface Facts {
   readonly clouds: readonly SimulatedCloud[];
   get<T extends KubeObject>(collection: string, namespace: string, name: string): T | undefined;
   list<T extends KubeObject>(collection: string): readonly T[];
+  /** Pods that were placed on a node of this name, in the order of their keys. */
+  podsOn(node: string): readonly Pod[];
   /** When the last fault ended; undefined while one is on. */
   readonly calmSince: number | undefined;
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { VirtualClock } from '../base/clock.ts';
 import type { Store } from '../embedded/store.ts';
+import type { Pod } from '../kube/kinds.ts';
 import type { KubeObject } from '../kube/object.ts';
+import { collections } from './collections.ts';
 import type { Facts, SimulatedCloud } from './contract.ts';
 
 /** The truth: what is stored, and what is in the books. */
@@ -43,6 +45,12 @@ export class StoreFacts implements Facts {
       if (found) return found as T;
     }
     return undefined;
+  }
+
+  podsOn(node: string): readonly Pod[] {
+    return this.#stores.flatMap(
+      (store) => (store.collection(collections.pods).listByIndex('spec.nodeName', node)?.items ?? []) as readonly Pod[],
+    );
   }
 
   list<T extends KubeObject>(collection: string): readonly T[] {

@@ -73,9 +73,32 @@ function tolerationsOf(spec: PodSpec): Toleration[] {
   return [...kept, ...added.map((toleration) => ({ ...toleration }))];
 }
 
+interface DaemonFit {
+  readonly start: boolean;
+  readonly stay: boolean;
+}
+
+/** What was found of frozen objects, by the spec of the pod and by the node: every change of a pod asks of all nodes. */
+const foundBefore = new WeakMap<PodSpec, WeakMap<Node, DaemonFit>>();
+
 /** Whether a daemon's pod should start on a node, and whether one that runs there may stay. */
-export function daemonFit(set: DaemonSet, node: Node): { start: boolean; stay: boolean } {
+export function daemonFit(set: DaemonSet, node: Node): DaemonFit {
   const { spec } = set.spec.template;
+  if (!Object.isFrozen(spec) || !Object.isFrozen(node)) return fitOf(spec, node);
+  let byNode = foundBefore.get(spec);
+  if (!byNode) {
+    byNode = new WeakMap();
+    foundBefore.set(spec, byNode);
+  }
+  let fit = byNode.get(node);
+  if (!fit) {
+    fit = fitOf(spec, node);
+    byNode.set(node, fit);
+  }
+  return fit;
+}
+
+function fitOf(spec: PodSpec, node: Node): DaemonFit {
   if (spec.nodeName && spec.nodeName !== node.metadata.name) return { start: false, stay: false };
   if (!matchesNodeSelection(spec, node)) return { start: false, stay: false };
   const tolerations = tolerationsOf(spec);

@@ -44,9 +44,9 @@ export async function claimOwned<T extends KubeObject>(claim: Claim<T>): Promise
   const owned: T[] = [];
   for (const candidate of claim.candidates) {
     const controller = controllerOf(candidate);
+    if (controller && controller.uid !== owner.metadata.uid) continue;
     const matches = selector.matches(candidate.metadata.labels);
     if (controller) {
-      if (controller.uid !== owner.metadata.uid) continue;
       if (matches) owned.push(candidate);
       else if (!owner.metadata.deletionTimestamp) await release(claim, candidate);
     } else if (matches && !owner.metadata.deletionTimestamp && !candidate.metadata.deletionTimestamp) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, test } from 'vitest';
+import { deepFreeze } from '../../base/freeze.ts';
 import type { DaemonSet, Job, Node, PodDisruptionBudget, StatefulSet, Toleration } from '../../kube/kinds.ts';
 import { formatTime } from '../../kube/time.ts';
 import { aNode, aPod } from '../testing/objects.ts';
@@ -140,6 +141,18 @@ describe('a daemon', () => {
     expect(daemonFit(set(), taint('NoSchedule'))).toEqual({ start: false, stay: true });
     expect(daemonFit(set(), taint('NoExecute'))).toEqual({ start: false, stay: false });
     expect(daemonFit(set({ nodeSelector: { disk: 'ssd' } }), aNode('n'))).toEqual({ start: false, stay: false });
+  });
+
+  test('fits a frozen node as it fits any other, however often that is asked', () => {
+    const agent = deepFreeze(set());
+    const [free, closed] = [{}, { taints: [{ key: 'k', effect: 'NoSchedule' }] }].map((spec) =>
+      deepFreeze(aNode('n', spec)),
+    );
+    for (let i = 0; i < 2; i++) {
+      expect(daemonFit(agent, free!)).toEqual({ start: true, stay: true });
+      expect(daemonFit(agent, closed!)).toEqual({ start: false, stay: true });
+      expect(daemonFit(deepFreeze(set({ tolerations: [{ operator: 'Exists' }] })), closed!).start).toBe(true);
+    }
   });
 
   test('is pinned to its node by name, keeps its own preferences, and puts up with a cordon', () => {

@@ -53,8 +53,8 @@ export function nodeOfClaim(facts: Facts, claim: NodeClaim): Node | undefined {
   return facts.list<Node>(collections.nodes).find(({ spec }) => spec?.providerID === id);
 }
 
-export function podsOn(facts: Facts, node: Node): Pod[] {
-  return facts.list<Pod>(collections.pods).filter(({ spec }) => spec.nodeName === node.metadata.name);
+export function podsOn(facts: Facts, { metadata }: Node): readonly Pod[] {
+  return facts.podsOn(metadata.name ?? '');
 }
 
 export function hasEnded({ status }: Pod): boolean {

@@ -106,6 +106,8 @@ export class ControllerMetrics {
       total.inc({ ...this.#labels, result }, this.#ended[result]);
       this.#ended[result] = 0;
     }
-    active.set(this.#labels, this.#active);
+    // Two controllers may share a name.
+    active.add(this.#labels, this.#active);
+    this.#active = 0;
   }
 }

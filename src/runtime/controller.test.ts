@@ -76,6 +76,19 @@ describe('a controller', () => {
     expect(seen).toEqual(['a']);
   });
 
+  test('shares its series with another of its name: what both are at is the sum', async () => {
+    const gate = gated();
+    const metrics = new Metrics();
+    for (const key of ['a', 'b']) run(gate.reconcile, { metrics }).controller.enqueue(key);
+    await settle();
+    const working = () => metrics.value('controller_runtime_active_workers', { controller: 'web' });
+    expect([await working(), await working()]).toEqual([2, 2]);
+    gate.open.get('a')!();
+    await settle();
+    expect(await working()).toBe(1);
+    expect(await metrics.value('controller_runtime_reconcile_total', { controller: 'web', result: 'success' })).toBe(1);
+  });
+
   test('works on so many keys at once and no more, and never on one key twice', async () => {
     const gate = gated();
     const { controller, metrics } = run(gate.reconcile, { maxConcurrent: 2 });

@@ -17,6 +17,7 @@ import type { ControllerContext } from '../../nodeclaim/context.ts';
 import { disrupted, evicted, evictionBlocked } from './events.ts';
 import { forcedGraceSeconds, isForcedDeletionDue } from './forced-deletion.ts';
 import { evictionMetrics } from './metrics.ts';
+import { Turns } from './turns.ts';
 
 const concurrent = [100, 5000] as const;
 /** The API server has no code of its own for this refusal. */
@@ -33,12 +34,14 @@ export class EvictionQueue {
   readonly controller: Controller;
   readonly #requests: Counter<'code'>;
   readonly #drained: Counter<'reason'>;
+  readonly #turns: Turns;
   /** By `namespace/name`. */
   readonly #entries = new Map<string, Entry>();
 
   constructor({ context }: { readonly context: ControllerContext }) {
     const { clock, metrics } = context;
     this.#context = context;
+    this.#turns = new Turns(context);
     this.#requests = metrics.counter(evictionMetrics.requests);
     this.#drained = metrics.counter(evictionMetrics.drained);
     const { qps, burst } = scaledBucket(100, concurrent[0], context.concurrency(...concurrent));
@@ -71,7 +74,8 @@ export class EvictionQueue {
     }
     if (deadlineMs !== undefined) entry.deadlineMs = Math.min(entry.deadlineMs ?? deadlineMs, deadlineMs);
     // One that waits for its next try goes on waiting, unless its time is over.
-    if (!known || isForcedDeletionDue(pod, entry.deadlineMs, this.#context.clock.now())) this.controller.enqueue(key);
+    if (isForcedDeletionDue(pod, entry.deadlineMs, this.#context.clock.now())) this.controller.enqueue(key);
+    else if (!known) this.controller.enqueue(key, { afterMs: this.#turns.delayOf(pod) });
   }
 
   async #reconcile(key: string, signal: AbortSignal, { log }: ReconcileContext): Promise<Result> {

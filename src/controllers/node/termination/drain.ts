@@ -3,9 +3,10 @@
 import type { Pod } from '../../../kube/kinds.ts';
 import { isActive, isOwnedByDaemonSet, isWaitingEviction } from '../../../state/pod-predicates.ts';
 import { isForcedDeletionDue } from '../eviction/forced-deletion.ts';
+import { largestFirst } from '../eviction/turns.ts';
 
 export interface DrainStep {
-  /** To be asked to leave now: those of the first tier that is not empty yet. */
+  /** To be asked to leave now: those of the first tier that is not empty yet, the largest first. */
   readonly evict: readonly Pod[];
   /** To be deleted now whatever protects them: the node's deadline leaves no more time. Of every tier. */
   readonly force: readonly Pod[];
@@ -29,7 +30,7 @@ export function nextDrainStep(pods: Iterable<Pod>, deadlineMs: number | undefine
   }
   const first = tiers.find((tier) => tier.length > 0) ?? [];
   const forced = new Set(force);
-  return { evict: first.filter((pod) => isActive(pod) && !forced.has(pod)), force, waiting };
+  return { evict: largestFirst(first.filter((pod) => isActive(pod) && !forced.has(pod))), force, waiting };
 }
 
 function tierOf(pod: Pod): 0 | 1 | 2 | 3 {

@@ -84,6 +84,20 @@ describe('nodes whose pods fit on others', () => {
     expect(await world.metrics.value('karpenter_voluntary_disruption_decisions_total', counted)).toBe(1);
   });
 
+  test('wait for an empty node that is about to go: their pods might go there', async () => {
+    await start();
+    await busy('a', ['1100m']);
+    await busy('b', ['2100m']);
+    run();
+    await world.advance(8000);
+    await machine(world, 'empty');
+    await world.advance(7000);
+    expect(await going(world)).toEqual([]);
+    await world.advance(10_001);
+    expect(await going(world)).toEqual(['a', 'empty']);
+    expect(world.state.isNominated('fake://b')).toBe(true);
+  });
+
   test('go all at once, within the budget', async () => {
     await start({ spec: { disruption: { budgets: [{ nodes: '2' }] } } });
     for (const name of ['a', 'b', 'c', 'd']) await busy(name, ['900m']);

@@ -112,7 +112,7 @@ export class Disruption {
     const promisesEndInMs = this.#promisesEndInMs();
     if (isDone && !this.#hasFailed && promisesEndInMs === Number.POSITIVE_INFINITY) this.#quiet = seen;
     const changesInMs = Math.min(promisesEndInMs, this.#pausesEndInMs());
-    const dueInMs = [...this.#trials.values()].map(({ dueAt }) => dueAt - clock.monotonic());
+    const dueInMs = [...this.#trials.keys()].map((method) => this.#dueAt(method) - clock.monotonic());
     const atLatestMs = this.#trials.size > 0 ? trialPollMs : pollMs;
     return { requeueAfterMs: Math.max(0, Math.min(atLatestMs, changesInMs, ...dueInMs)) };
   }
@@ -193,7 +193,7 @@ export class Disruption {
     const all = pass.evaluate(method, { not, without });
     const trial = this.#trials.get(method);
     trial?.look(keysOf(all.view), started);
-    if (trial && started < trial.dueAt) return { hasBegun: false, hasPaused: false };
+    if (trial && started < this.#dueAt(method)) return { hasBegun: false, hasPaused: false };
     const first = trial?.proposals ?? [];
     const only = trial?.conclude(started);
     const evaluation = only ? pass.evaluate(method, { only, not, without }) : all;
@@ -219,6 +219,18 @@ export class Disruption {
     const fresh = method.gathers ? this.#withoutFutile(proposals, log) : proposals;
     const hasBegun = await this.#start(method, fresh, pass.snapshot.catalog, signal, log);
     return { hasBegun, hasPaused };
+  }
+
+  /**
+   * When the trial of a method is decided. What others are about to remove still takes pods until they do: a method that
+   * decides about many machines waits for them, so that its own pods do not go there.
+   */
+  #dueAt(method: Method): number {
+    const trial = this.#trials.get(method)!;
+    if (!method.gathers) return trial.dueAt;
+    let latest = trial.dueAt;
+    for (const [other, { dueAt }] of this.#trials) if (!other.gathers) latest = Math.max(latest, dueAt);
+    return Math.min(latest, trial.dueAt + method.validateAfterMs);
   }
 
   /** What a method proposes. It searches in slices: whoever waits for a machine does not wait for it. */

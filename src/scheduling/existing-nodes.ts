@@ -41,6 +41,14 @@ export class ExistingNodes {
     return best;
   }
 
+  /** Whether a node takes the pod, its domain aside. */
+  takes(target: Target, podClass: PodClass, pod: number, shape: number): boolean {
+    if (!hasRoom(target.room, this.#world.requests[shape]!)) return false;
+    const ports = this.#ports[target.slot] ?? target.node.ports;
+    if (podClass.signature !== 0 && hostRejects(podClass, target.slot, ports)) return false;
+    return affinityAllows(podClass, target.slot) && this.#canAttach(target, pod);
+  }
+
   #findInKind(kind: NodeKind, podClass: PodClass, pod: number, shape: number, below: number): Target | undefined {
     const { targets } = kind;
     const request = this.#world.requests[shape]!;
@@ -105,7 +113,7 @@ function count(group: Group, { kind, slot }: Target): void {
 }
 
 /** Whether a choice admits a node in a domain; -1: it has none. */
-function isOpen(choice: Choice, domain: number): boolean {
+export function isOpen(choice: Choice, domain: number): boolean {
   return domain < 0 ? choice.optional : choice.domains.includes(domain);
 }
 

@@ -7,11 +7,13 @@ import { labels } from '../../api/labels.ts';
 import { planted } from '../../base/defects.ts';
 import { finish, type Steps } from '../../base/steps.ts';
 import type { InstanceType } from '../../cloud/provider.ts';
-import type { NewNodeClaim } from '../../scheduling/problem.ts';
+import type { NewNodeClaim, Problem } from '../../scheduling/problem.ts';
 import { consolidate, type Removable } from '../../scheduling/removal/consolidate.ts';
 import { Balance, type Score } from './balanced.ts';
 import { type Candidate, isEmpty } from './candidates.ts';
-import { bySavings, type Concern, type Method, type MethodView, type Proposal } from './method.ts';
+import { downsized } from './downsizing.ts';
+import { meanRequests, withHeadroom } from './headroom.ts';
+import { bySavings, type Concern, type Method, type MethodView, type Proposal, savingsOf } from './method.ts';
 import { rehearse } from './rehearsal.ts';
 import { cannotBeCheaper, cheaperReplacements, type ReplacementRules, whyNotPaidSo } from './replacement-rules.ts';
 import { unfinishedMachines, unsettledMachines } from './snapshot.ts';
@@ -28,8 +30,10 @@ export interface ConsolidationOptions {
 }
 
 const defaultTimeoutMs = 5000;
-/** Where fewer nodes may go, few pods move at once, and what comes of it is soon seen. */
+/** With more nodes than this pods are not followed one by one in rehearsal. */
 const largeCluster = 128;
+/** How much of an average pod a machine has to spare that is bought for pods which the scheduler does not pack tightly. */
+const spared = 0.4;
 
 interface Going extends Removable {
   readonly candidate: Candidate;
@@ -85,44 +89,74 @@ export class Consolidation implements Method {
       reservedOfferingMode: 'Fallback',
     });
     yield;
-    const commands = yield* consolidate<Going>({
-      problem,
-      removable: open.map((candidate) => ({
-        node: candidate.machine.nodeName ?? candidate.machine.name,
-        pool: candidate.nodePool.metadata.name ?? '',
-        price: candidate.price,
-        zone: candidate.machine.labels[labels.zone] ?? '',
-        candidate,
-      })),
-      budget: (pool) => budgets.left(pools.get(pool)!),
-      movePrice: snapshot.settings.podMovePrice,
-      approve: (going, claims, pods) => approve(going, claims, pods, view, balance),
-      refuse: (going, claims) => whyNotPaidSo(candidatesOf(going), claims, rulesOf(view)),
-      explain: ({ candidate }, why) => reject(candidate, 'unconsolidatable', why),
-      expired: () => {
-        timedOut ||= clock !== undefined && clock() >= end;
-        return timedOut;
-      },
-    });
-    if (timedOut) onTimeout?.();
     const keys = new Map(
       [...snapshot.machines.nodes()].map((machine) => [machine.nodeName ?? machine.name, machine.key]),
     );
-    const planned = commands.map(({ nodes, claims, destinations }): Proposal => {
-      const candidates = nodes.map(({ candidate }) => candidate);
-      const savings = savingsOfAll(candidates, claims);
-      return {
-        candidates,
-        replacements: claims,
-        destinations: destinations.flatMap((name) => keys.get(name) ?? []),
-        consolidationType: candidates.length > 1 ? 'multi' : 'single',
-        scores: balance.scores(candidates, savings),
-      };
-    });
-    const kept = open.length > largeCluster ? yield* rehearse(problem, planned) : planned;
+    const search = function* (of: Problem, explains: boolean): Steps<Proposal[]> {
+      const commands = yield* consolidate<Going>({
+        problem: of,
+        removable: open.map((candidate) => ({
+          node: candidate.machine.nodeName ?? candidate.machine.name,
+          pool: candidate.nodePool.metadata.name ?? '',
+          price: candidate.price,
+          zone: candidate.machine.labels[labels.zone] ?? '',
+          candidate,
+        })),
+        budget: (pool) => budgets.left(pools.get(pool)!),
+        movePrice: snapshot.settings.podMovePrice,
+        approve: (going, claims, pods) => approve(candidatesOf(going), claims, pods, view, balance),
+        refuse: (going, claims) => whyNotPaidSo(candidatesOf(going), claims, rulesOf(view)),
+        ...(explains
+          ? { explain: ({ candidate }: Going, why: string) => reject(candidate, 'unconsolidatable', why) }
+          : {}),
+        expired: () => {
+          timedOut ||= clock !== undefined && clock() >= end;
+          return timedOut;
+        },
+      });
+      return commands.map(({ nodes, claims, destinations }): Proposal => {
+        const candidates = candidatesOf(nodes);
+        return {
+          candidates,
+          replacements: claims,
+          destinations: destinations.flatMap((name) => keys.get(name) ?? []),
+          consolidationType: candidates.length > 1 ? 'multi' : 'single',
+        };
+      });
+    };
+    const cheaper = (candidates: readonly Candidate[], claims: readonly NewNodeClaim[]) =>
+      approve(candidates, claims, podsOf(candidates), view, balance);
+    const kept = yield* withstanding(problem, search, cheaper, open.length > largeCluster);
+    if (timedOut) onTimeout?.();
     for (const { candidates } of kept) for (const { nodePool } of candidates) budgets.take(nodePool);
-    return [...kept];
+    return kept.map((proposal) => ({ ...proposal, scores: balance.scores(proposal.candidates, savingsOf(proposal)) }));
   }
+}
+
+/**
+ * What a search finds that holds in rehearsal. Where pods would be left over, machines are looked for once more that have
+ * room to spare: fewer and larger ones may cost less in the end.
+ */
+function* withstanding(
+  problem: Problem,
+  search: (problem: Problem, explains: boolean) => Steps<Proposal[]>,
+  approved: (candidates: readonly Candidate[], claims: readonly NewNodeClaim[]) => readonly NewNodeClaim[] | string,
+  isLarge: boolean,
+): Steps<readonly Proposal[]> {
+  const tight = yield* search(problem, true);
+  if (tight.length === 0) return tight;
+  const first = yield* rehearse(problem, tight, !isLarge);
+  const holds = first.unplanned === 0 && first.kept.length === tight.length;
+  if (isLarge || holds) return first.kept;
+  const going = tight.flatMap(({ candidates }) => candidates);
+  const roomy = yield* search(withHeadroom(problem, meanRequests(going), spared), false);
+  const second = yield* rehearse(problem, roomy, true);
+  if (second.gain <= first.gain) return first.kept;
+  const smaller = yield* downsized(problem, second.kept);
+  return second.kept.map((proposal, i) => {
+    const replacements = approved(proposal.candidates, smaller[i]!);
+    return typeof replacements === 'string' ? proposal : { ...proposal, replacements };
+  });
 }
 
 /** Whether a cloud leaves a label open: one without zones sells its machines in the zone ''. */
@@ -136,20 +170,23 @@ function candidatesOf(going: readonly Going[]): Candidate[] {
   return going.map(({ candidate }) => candidate);
 }
 
+function podsOf(candidates: readonly Candidate[]): number {
+  return candidates.reduce((sum, { reschedulablePods }) => sum + reschedulablePods.length, 0);
+}
+
 function rulesOf({ snapshot, catalog }: MethodView): ReplacementRules {
   return { catalog, spotToSpot: snapshot.settings.featureGates.SpotToSpotConsolidation };
 }
 
 /** Whether a consolidation keeps all rules about prices; the machines with the types that do, or why not. */
 function approve(
-  going: readonly Going[],
+  candidates: readonly Candidate[],
   claims: readonly NewNodeClaim[],
   pods: number,
   view: MethodView,
   balance: Balance,
 ): readonly NewNodeClaim[] | string {
   const { snapshot } = view;
-  const candidates = candidatesOf(going);
   const problem = whyNotWorth(candidates, claims, pods, snapshot, balance);
   if (problem === cannotBeCheaper && planted('moves-for-nothing')) return claims;
   if (problem !== undefined || claims.length === 0) return problem ?? claims;
@@ -167,16 +204,11 @@ function whyNotWorth(
   balance: Balance,
 ): string | undefined {
   const price = candidates.reduce((sum, candidate) => sum + candidate.price, 0);
-  const savings = savingsOfAll(candidates, claims);
+  const savings = savingsOf({ candidates, replacements: claims });
   if (claims.length > 0 && !(savings > 0)) return cannotBeCheaper;
   if (savings < (price * settings.consolidationSavingsThreshold) / 100)
     return `It would save less than ${settings.consolidationSavingsThreshold} % of the price`;
   if (savings < pods * settings.podMovePrice) return `It would save too little for the ${pods} pods it moves`;
   const poor = balance.poor(candidates, savings);
   return poor && `Balanced: it would save too little for what it moves (score ${poor.score.toFixed(2)})`;
-}
-
-function savingsOfAll(candidates: readonly Candidate[], claims: readonly NewNodeClaim[]): number {
-  const price = candidates.reduce((sum, candidate) => sum + candidate.price, 0);
-  return claims.reduce((sum, claim) => sum - claim.price, price);
 }

@@ -89,7 +89,7 @@ export const bySavings: (a: Candidate, b: Candidate) => number = chain(
 );
 
 /** What is saved per hour, as far as prices are known. */
-export function savingsOf({ candidates, replacements }: Proposal): number {
+export function savingsOf({ candidates, replacements }: Pick<Proposal, 'candidates' | 'replacements'>): number {
   const saved = candidates.reduce((sum, { price }) => sum + price, 0);
   return replacements.reduce((sum, { price }) => sum - price, saved);
 }

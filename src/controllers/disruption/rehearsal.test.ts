@@ -44,7 +44,8 @@ function removal(
   return { candidates, replacements, destinations: [] };
 }
 
-const kept = (problem: Problem, ...proposals: Proposal[]): readonly Proposal[] => finish(rehearse(problem, proposals));
+const kept = (problem: Problem, ...proposals: Proposal[]): readonly Proposal[] =>
+  finish(rehearse(problem, proposals, false)).kept;
 
 test('a command whose pods find the places that were planned is kept', () => {
   const problem = cluster({ a: ['1500m'], b: ['1', '1'], c: ['6'] });

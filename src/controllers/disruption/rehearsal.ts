@@ -8,6 +8,7 @@ import { allocatableOf } from '../../cloud/allocatable.ts';
 import { keyOf } from '../../kube/object.ts';
 import type { Node, RequirementSpec } from '../../scheduling/objects.ts';
 import type { InstanceTypeSpec, NewNodeClaim, OfferingSpec, Problem } from '../../scheduling/problem.ts';
+import { courses, LikelyPlacement } from '../../scheduling/removal/likely.ts';
 import { conflict, requirementsOf } from '../../scheduling/requirements.ts';
 import { solve } from '../../scheduling/solve.ts';
 import { type Proposal, savingsOf } from './method.ts';
@@ -15,42 +16,78 @@ import { type Proposal, savingsOf } from './method.ts';
 /** After so many rehearsals those stay that are worth it together, or none. */
 const mostRehearsals = 4;
 
-/** Those that still save when pods go where the scheduler puts them. `problem`: the cluster they were planned in. */
-export function* rehearse(problem: Problem, proposals: readonly Proposal[]): Steps<readonly Proposal[]> {
+export type Rehearsed = Pick<Proposal, 'candidates' | 'replacements'>;
+
+/** Those that hold, and what they save by the hour, less what they cost beyond the plan. */
+export interface Rehearsal<T> {
+  readonly kept: readonly T[];
+  readonly gain: number;
+  /** What has to be bought besides for those that are kept. */
+  readonly unplanned: number;
+}
+
+/**
+ * Those that still save when pods go where the scheduler puts them. `problem`: the cluster they were planned in. `closely`: each
+ * pod where kube-scheduler would put it, which takes longer the larger the cluster; otherwise as plans are made.
+ */
+export function* rehearse<T extends Rehearsed>(
+  problem: Problem,
+  proposals: readonly T[],
+  closely: boolean,
+): Steps<Rehearsal<T>> {
   let kept = proposals;
   for (let rehearsal = 0; kept.length > 0; rehearsal++) {
     yield;
-    const charges = unplanned(problem, kept);
-    if (rehearsal === mostRehearsals) {
-      const gain = kept.reduce((sum, proposal) => sum + savingsOf(proposal) - (charges.get(proposal) ?? 0), 0);
-      return gain > 0 ? kept : [];
-    }
+    const charges = unplanned(problem, kept, closely);
+    const extra = kept.reduce((sum, proposal) => sum + (charges.get(proposal) ?? 0), 0);
+    const gain = kept.reduce((sum, proposal) => sum + savingsOf(proposal), 0) - extra;
     const worth = kept.filter((proposal) => savingsOf(proposal) > (charges.get(proposal) ?? 0));
-    if (worth.length === kept.length) return kept;
+    if (worth.length === kept.length) return { kept, gain, unplanned: extra };
+    if (rehearsal === mostRehearsals) return gain > 0 ? { kept, gain, unplanned: extra } : nothing;
     kept = worth;
   }
-  return kept;
+  return nothing;
 }
 
+const nothing = { kept: [], gain: 0, unplanned: 0 };
+
 /** What would have to be bought besides, for the pods of each; shared by those who need it together. */
-function unplanned(problem: Problem, proposals: readonly Proposal[]): Map<Proposal, number> {
-  const ownerOf = new Map<string, Proposal>();
+function unplanned<T extends Rehearsed>(problem: Problem, proposals: readonly T[], closely: boolean): Map<T, number> {
+  const ownerOf = new Map<string, T>();
   for (const proposal of proposals)
     for (const { reschedulablePods } of proposal.candidates)
       for (const pod of reschedulablePods) ownerOf.set(keyOf(pod), proposal);
-  const { newNodeClaims, errors } = solve(afterwards(problem, proposals));
-  const charges = new Map<Proposal, number>();
+  const after = afterwards(problem, proposals);
+  const outcomes = closely ? likely(after) : [planned(after)];
+  const charges = new Map<T, number>();
   const charge = (pods: readonly string[], price: number): void => {
     const owners = new Set(pods.flatMap((pod) => ownerOf.get(pod) ?? []));
-    for (const owner of owners) charges.set(owner, (charges.get(owner) ?? 0) + price / owners.size);
+    for (const owner of owners) charges.set(owner, (charges.get(owner) ?? 0) + price / owners.size / outcomes.length);
   };
-  for (const { pods, price } of newNodeClaims) charge(pods, price);
-  for (const { pod } of errors) charge([pod], Number.POSITIVE_INFINITY);
+  for (const { newNodeClaims, failed } of outcomes) {
+    for (const { pods, price } of newNodeClaims) charge(pods, price);
+    for (const pod of failed) charge([pod], Number.POSITIVE_INFINITY);
+  }
   return charges;
 }
 
+interface Outcome {
+  readonly newNodeClaims: readonly NewNodeClaim[];
+  readonly failed: readonly string[];
+}
+
+function likely(problem: Problem): Outcome[] {
+  const placement = new LikelyPlacement(problem);
+  return courses.map((course) => placement.outcome(course));
+}
+
+function planned(problem: Problem): Outcome {
+  const { newNodeClaims, errors } = solve(problem);
+  return { newNodeClaims, failed: errors.map(({ pod }) => pod) };
+}
+
 /** The cluster with the machines that are bought, when the others leave. */
-function afterwards(problem: Problem, proposals: readonly Proposal[]): Problem {
+export function afterwards(problem: Problem, proposals: readonly Rehearsed[]): Problem {
   const going = proposals.flatMap(({ candidates }) =>
     candidates.map(({ machine }) => machine.nodeName ?? machine.name),
   );
@@ -62,17 +99,23 @@ function afterwards(problem: Problem, proposals: readonly Proposal[]): Problem {
   };
 }
 
+/** What a machine is called in rehearsal, by its place among all that are bought. */
+export function rehearsalName(index: number): string {
+  return `rehearsal/${index}`;
+}
+
 /** The machine that a cloud would launch: the cheapest of the plan. */
 function nodeOf({ instanceTypes, nodePools }: Problem, claim: NewNodeClaim, index: number): Node[] {
   const type = instanceTypes[claim.nodePool]?.find(({ name }) => name === claim.instanceTypes[0]);
   const pool = nodePools.find(({ metadata }) => metadata.name === claim.nodePool);
   const offering = type && cheapest(type, claim.requirements);
   if (!type || !pool || !offering) return [];
-  const name = `rehearsal/${index}`;
+  const name = rehearsalName(index);
   const own: Record<string, string> = { ...pool.spec.template.metadata?.labels };
   for (const requirements of [type.requirements, claim.requirements, offering.requirements])
     for (const { key, values } of requirements) if (values?.length === 1) own[key] = values[0]!;
   const { taints } = pool.spec.template.spec ?? {};
+  const allocatable = allocatableOf(type);
   const node: Node = {
     metadata: {
       name,
@@ -87,15 +130,19 @@ function nodeOf({ instanceTypes, nodePools }: Problem, claim: NewNodeClaim, inde
     },
     spec: { providerID: name, ...(taints ? { taints } : {}) },
     status: {
-      capacity: type.capacity,
-      allocatable: allocatableOf(type),
+      capacity: allocatable,
+      allocatable,
       conditions: [{ type: 'Ready', status: 'True' }],
     },
   };
   return [node];
 }
 
-function cheapest({ offerings }: InstanceTypeSpec, wanted: readonly RequirementSpec[]): OfferingSpec | undefined {
+/** The offering of a type that would be launched. */
+export function cheapest(
+  { offerings }: InstanceTypeSpec,
+  wanted: readonly RequirementSpec[],
+): OfferingSpec | undefined {
   let best: OfferingSpec | undefined;
   const asked = requirementsOf(wanted);
   for (const offering of offerings) {

@@ -100,5 +100,6 @@ test.each([1, 2, 3])('pods that are spread over zones are left on machines near 
   const problem = scaledDown(seed);
   const { price, priceAfter } = plan(fileSnapshot(problem, defaultSettings(coreSettings), 0), planMethods());
   expect(price).toBeGreaterThan(11 * bound);
-  expect(priceAfter / bound).toBeLessThan(1.1);
+  // Machines of the tightest plan cost less, but pods would be left over: kube-scheduler does not pack.
+  expect(priceAfter / bound).toBeLessThan(1.15);
 });

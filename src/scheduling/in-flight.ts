@@ -22,6 +22,8 @@ export class NewNode {
   row = -1;
   /** Definite counts that wait for the domain to be decided, one entry per pod. */
   pending: Group[] = [];
+  /** Counts of which it is not sure that they are any, one entry per pod. */
+  doubts: Group[] = [];
   /** Possible counts made for each domain it may still have, one entry per pod. */
   readonly possible: Group[] = [];
   reservations: readonly string[] = [];

@@ -375,6 +375,13 @@ describe('pod anti-affinity', () => {
     expect(nodeOf(result, 'p')).toBe(0);
     expect(zoneOf(result, 'p')).not.toBe('a');
   });
+  test('of a running pod that is terminating still does', () => {
+    const there = pod('r', { spec: { ...anti('p', zone), nodeName: 'n' } });
+    const going = { ...there, metadata: { ...there.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
+    const result = place([going, pod('p', { labels: { app: 'p' } })], { nodes: [existing('n')] });
+    expect(nodeOf(result, 'p')).toBe(0);
+    expect(zoneOf(result, 'p')).not.toBe('a');
+  });
   test('is content with nodes that do not have the topology label', () => {
     expect(place(times(3, 'p', { labels: { app: 'p' }, spec: anti('p', 'rack') })).errors).toEqual([]);
   });

@@ -4,7 +4,7 @@
 import type { Domains } from './domains.ts';
 import type { NewNode, NodeGroup } from './in-flight.ts';
 import type { PodClass } from './pod-class.ts';
-import { type Group, passesFilter, type TopologyKey } from './topology.ts';
+import { type Group, passesFilter, surelyPasses, type TopologyKey } from './topology.ts';
 import type { World } from './world.ts';
 
 /** A label of a new node whose value a step decided. */
@@ -14,12 +14,15 @@ export interface Settled {
   readonly domain: number;
 }
 
+/** Whether a node to be bought counts for a group: also when it depends on what it becomes. */
+type Verdict = 'yes' | 'maybe' | 'no';
+
 const nothingSettled: readonly Settled[] = [];
 
 export class Tally {
   readonly #world: World;
   readonly #domains: Domains;
-  readonly #filterMemo = new Map<string, boolean>();
+  readonly #verdicts = new Map<string, Verdict>();
   #settled: Settled[] = [];
 
   constructor(world: World, domains: Domains) {
@@ -59,6 +62,25 @@ export class Tally {
       }
       if (after.length === 1) this.#decided(node, key, after[0]!);
     }
+    if (node.doubts.length > 0) this.#judgeDoubts(node);
+  }
+
+  /** What a node may become has shrunk: some of what was in doubt is known now. */
+  #judgeDoubts(node: NewNode): void {
+    const still: Group[] = [];
+    for (const group of node.doubts) {
+      const verdict = this.#verdict(group, node);
+      if (verdict === 'maybe') {
+        still.push(group);
+        continue;
+      }
+      const [domain] = this.#domains.domainsOf(node.group, group.key!);
+      group.doubtful[domain!]!--;
+      if (verdict === 'yes') continue;
+      group.counts[domain!]!--;
+      group.total--;
+    }
+    node.doubts = still;
   }
 
   #decided(node: NewNode, key: TopologyKey, domain: number): void {
@@ -71,9 +93,22 @@ export class Tally {
         continue;
       }
       group.open.delete(node.index);
-      group.counts[domain]!++;
+      this.#countIn(group, node, domain);
     }
     node.pending = still;
+  }
+
+  /** Counts a pod that is on a node of this domain, as far as the node counts. */
+  #countIn(group: Group, node: NewNode, domain: number): void {
+    const verdict = this.#verdict(group, node);
+    if (verdict === 'no') {
+      group.total--;
+      return;
+    }
+    group.counts[domain]!++;
+    if (verdict === 'yes') return;
+    group.doubtful[domain]!++;
+    node.doubts.push(group);
   }
 
   /** Counts a pod that a node has taken. */
@@ -82,7 +117,7 @@ export class Tally {
     const { hosted, zoned } = counted;
     for (let i = 0; i < hosted.length; i++) {
       const group = hosted[i]!;
-      if (group.filter && !this.#passes(group, node)) continue;
+      if (this.#verdict(group, node) === 'no') continue;
       group.total++;
       group.hosts.set(node.slot, (group.hosts.get(node.slot) ?? 0) + 1);
     }
@@ -98,13 +133,13 @@ export class Tally {
   }
 
   #countZoned(group: Group, node: NewNode): void {
-    if (group.filter && !this.#passes(group, node)) return;
+    if (this.#verdict(group, node) === 'no') return;
     const domains = this.#domains.domainsOf(node.group, group.key!);
     if (domains.length === 0) return;
     group.total++;
     if (domains.length > 1) group.open.add(node.index);
     if (group.kind === 'definite') {
-      if (domains.length === 1) group.counts[domains[0]!]!++;
+      if (domains.length === 1) this.#countIn(group, node, domains[0]!);
       else node.pending.push(group);
       return;
     }
@@ -112,20 +147,17 @@ export class Tally {
     if (domains.length > 1) node.possible.push(group);
   }
 
-  #passes(group: Group, node: NewNode): boolean {
-    const { template, set } = node.group;
+  #verdict(group: Group, { group: { template, set } }: NewNode): Verdict {
+    if (!group.filter) return 'yes';
     const memo = `${group.id}:${template.index}:${set}`;
-    let passes = this.#filterMemo.get(memo);
-    if (passes === undefined) {
-      passes = passesFilter(
-        group.filter,
-        this.#world.space.get(set),
-        template.taints,
-        template.dialect.index,
-        template.mayBeUndefined,
-      );
-      this.#filterMemo.set(memo, passes);
+    let verdict = this.#verdicts.get(memo);
+    if (verdict === undefined) {
+      const { dialect, taints, mayBeUndefined, catalog } = template;
+      const node = this.#world.space.get(set);
+      if (!passesFilter(group.filter, node, taints, dialect.index, mayBeUndefined)) verdict = 'no';
+      else verdict = surelyPasses(group.filter, node, dialect.index, catalog.keys) ? 'yes' : 'maybe';
+      this.#verdicts.set(memo, verdict);
     }
-    return passes;
+    return verdict;
   }
 }

@@ -47,6 +47,8 @@ export interface Group {
   readonly filter: NodeFilter | undefined;
   /** By domain. */
   readonly counts: Float64Array;
+  /** By domain: how many of them are on nodes to be bought that may yet turn out not to count. They crowd a domain, but fill none. */
+  readonly doubtful: Float64Array;
   /** By domain: 1 when the domain counts for this group; undefined when all do. */
   readonly universe: Uint8Array | undefined;
   /** By node slot. */
@@ -141,13 +143,14 @@ export function skewCeiling(rule: SpreadRule, allowed: Uint8Array): number {
 }
 
 function smallestCount({ group, minDomains }: SpreadRule, allowed: Uint8Array): number {
-  const { counts, universe } = group;
+  const { counts, doubtful, universe } = group;
   let least = Number.POSITIVE_INFINITY;
   let supported = 0;
   for (let d = 0; d < counts.length; d++) {
     if (allowed[d] === 0 || universe?.[d] === 0) continue;
     supported++;
-    if (counts[d]! < least) least = counts[d]!;
+    const sure = counts[d]! - doubtful[d]!;
+    if (sure < least) least = sure;
   }
   return supported === 0 || supported < minDomains ? 0 : least;
 }
@@ -179,6 +182,38 @@ export function passesFilter(
     return false;
   const terms = filter.terms[dialect] ?? [];
   return terms.length === 0 || terms.some((term) => compatible(node, term, mayBeUndefined));
+}
+
+/** Whether a filter lets a node to be bought count whatever it becomes, for which `passesFilter` is true. */
+export function surelyPasses(
+  filter: NodeFilter | undefined,
+  node: Requirements,
+  dialect: number,
+  mayHave: ReadonlySet<string>,
+): boolean {
+  const terms = filter?.terms[dialect] ?? [];
+  return terms.length === 0 || terms.some((term) => isImplied(term, node, mayHave));
+}
+
+/** Whether every node with `given` satisfies `asked`. `mayHave`: labels that come with the machine. */
+function isImplied(asked: Requirements, given: Requirements, mayHave: ReadonlySet<string>): boolean {
+  for (const [key, requirement] of asked) {
+    const own = given.get(key);
+    if (!own) {
+      if (requirement.mustExist || mayHave.has(key)) return false;
+      continue;
+    }
+    if (requirement.mustExist && !own.mustExist) return false;
+    if (!own.complement) {
+      for (const value of own.values) if (!requirement.has(value)) return false;
+      continue;
+    }
+    if (!requirement.complement) return false;
+    if (requirement.gte !== undefined && !(own.gte !== undefined && own.gte >= requirement.gte)) return false;
+    if (requirement.lte !== undefined && !(own.lte !== undefined && own.lte <= requirement.lte)) return false;
+    for (const value of requirement.values) if (own.has(value)) return false;
+  }
+  return true;
 }
 
 /** Namespaces by their labels. Every namespace carries its name as a label. */
@@ -271,6 +306,7 @@ export class Groups {
         matchers,
         filter,
         counts: new Float64Array(key?.domains.length ?? 0),
+        doubtful: new Float64Array(key?.domains.length ?? 0),
         universe: universe?.(),
         hosts: new Map(),
         total: 0,

@@ -78,6 +78,7 @@ export function remember(world: World): () => void {
     for (const [i, { room }] of world.targets.entries()) room.set(rooms[i]!);
     for (const { group, counts, hosts, total } of groups) {
       group.counts.set(counts);
+      group.doubtful.fill(0);
       group.hosts.clear();
       for (const [slot, count] of hosts) group.hosts.set(slot, count);
       group.total = total;

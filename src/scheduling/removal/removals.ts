@@ -654,6 +654,7 @@ export class Removals {
       for (const [slot, moved] of touched) for (const pod of moved) this.#uncountHosts(pod, targets[slot]!);
       for (const { group, counts, total } of before) {
         group.counts.set(counts);
+        group.doubtful.fill(0);
         group.total = total;
         group.open.clear();
         for (const slot of group.hosts.keys()) if (slot >= targets.length) group.hosts.delete(slot);

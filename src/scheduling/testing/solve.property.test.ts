@@ -7,14 +7,19 @@ import { deepFreeze } from '../../base/freeze.ts';
 import { SeededRandom } from '../../base/random.ts';
 import type { Problem, SolveResult } from '../problem.ts';
 import { solve } from '../solve.ts';
-import { arbitrary } from './chooser.ts';
-import { generateProblem } from './generate.ts';
+import { arbitrary, type Chooser } from './chooser.ts';
+import { type GenerateOptions, generateProblem } from './generate.ts';
+import { withRareFeatures } from './generate-rare.ts';
 import { reduceProblem } from './reduce.ts';
 import { shuffledKeys } from './shuffle.ts';
 import { validate } from './validator.ts';
 
 const problems = Number(process.env['KARPENTER_PROPERTY_RUNS'] ?? 1000);
 const batches = 10;
+
+function problemOf(chooser: Chooser, options?: GenerateOptions): Problem {
+  return withRareFeatures(chooser, generateProblem(chooser, options));
+}
 
 interface Tally {
   readonly missed: string[];
@@ -49,7 +54,7 @@ describe('a random problem', () => {
     (first) => {
       const tally: Tally = { missed: [] };
       for (let seed = first; seed < first + share; seed++)
-        mustBeFlawless(generateProblem(new SeededRandom(seed)), `seed ${seed}`, tally);
+        mustBeFlawless(problemOf(new SeededRandom(seed)), `seed ${seed}`, tally);
       expect(tally.missed).toEqual([]);
     },
     600_000,
@@ -58,7 +63,7 @@ describe('a random problem', () => {
   test('of any shape that fast-check thinks of gets one too', () => {
     fc.assert(
       fc.property(
-        arbitrary((chooser) => generateProblem(chooser)),
+        arbitrary((chooser) => problemOf(chooser)),
         (problem) => {
           const found = complaint(problem);
           if (found !== undefined) throw new Error(found);
@@ -74,7 +79,7 @@ describe('a random problem', () => {
     const answer = ({ stats: { podClasses: _c, podShapes: _s, ...stats }, ...rest }: SolveResult) =>
       JSON.stringify({ ...rest, stats });
     for (let seed = 1; seed <= Math.ceil(problems / 5); seed++) {
-      const problem = generateProblem(new SeededRandom(seed));
+      const problem = problemOf(new SeededRandom(seed));
       expect(answer(solve(shuffledKeys(problem, random))), `seed ${seed}`).toBe(answer(solve(problem)));
     }
   }, 600_000);
@@ -83,7 +88,7 @@ describe('a random problem', () => {
     for (let seed = 1; seed <= Math.ceil(problems / 50); seed++) {
       const random = new SeededRandom(1_000_000 + seed);
       mustBeFlawless(
-        generateProblem(random, { workloads: 12, replicas: 25, types: 20, nodes: 12 }),
+        problemOf(random, { workloads: 12, replicas: 25, types: 20, nodes: 12 }),
         `large problem, seed ${1_000_000 + seed}`,
         { missed: [] },
       );

@@ -91,7 +91,7 @@ export class World {
     for (const node of this.existing) {
       const spot = this.spots.get(node.name)!;
       for (const pod of node.bound) {
-        if (moving.has(podKey(pod)) || pod.metadata.deletionTimestamp || isGone(pod)) continue;
+        if (moving.has(podKey(pod)) || isGone(pod)) continue;
         bound.push({ pod, spot });
         for (const term of pod.spec.affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? [])
           this.#inverse(pod, term);
@@ -102,7 +102,11 @@ export class World {
         for (const [driver, ids] of this.volumes.needsOf(pod).attachments) union(load.attached, driver, ids);
       }
     }
-    for (const { pod, spot } of bound) this.#count(pod, spot, true);
+    for (const { pod, spot } of bound) {
+      // A pod that is going counts for nobody any more, but it keeps others away until it is gone.
+      if (!pod.metadata.deletionTimestamp) this.#count(pod, spot, true);
+      else this.#countOwned(pod, spot);
+    }
   }
 
   load(place: Place): Load {
@@ -193,6 +197,10 @@ export class World {
 
   #count(pod: Pod, spot: Spot, settled: boolean): void {
     for (const tally of this.#tallies.values()) if (tally.audience.picks(pod)) tally.record(spot, settled);
+    this.#countOwned(pod, spot);
+  }
+
+  #countOwned(pod: Pod, spot: Spot): void {
     for (const term of pod.spec.affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []) {
       const { owners, topologyKey } = this.#inverse(pod, term);
       for (const d of spot.domains(topologyKey)) owners.set(d, (owners.get(d) ?? 0) + 1);

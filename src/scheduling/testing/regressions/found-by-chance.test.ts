@@ -5,7 +5,7 @@ import { SeededRandom } from '../../../base/random.ts';
 import type { RequirementSpec } from '../../objects.ts';
 import type { Problem } from '../../problem.ts';
 import { solve } from '../../solve.ts';
-import { instanceType, nodePool, offering, oneOf, pod } from '../builders.ts';
+import { instanceType, node, nodePool, offering, oneOf, pod } from '../builders.ts';
 import { generateProblem } from '../generate.ts';
 import { validate } from '../validator.ts';
 
@@ -182,6 +182,36 @@ describe('random problems have shown that', () => {
       ],
     };
     expect(placed(problem)).toEqual(['default/a', 'default/b']);
+  });
+
+  test('a machine that may turn out not to count for a spread fills no zone', () => {
+    const labels = { app: 'x' };
+    const pages = 'hugepages-2Mi';
+    const spread = { maxSkew: 2, topologyKey: zone, whenUnsatisfiable: 'DoNotSchedule' };
+    const plain = requiring([{ key: family, operator: 'DoesNotExist' }]);
+    const problem: Problem = {
+      nodePools: [nodePool('pool')],
+      instanceTypes: {
+        pool: [
+          instanceType('small', capacity(2), inZones('zone-1')),
+          instanceType('special', { ...capacity(4), [pages]: '1Gi' }, inZones('zone-1'), {
+            requirements: [oneOf(family, 'cards')],
+          }),
+        ],
+      },
+      labels: { pool: rules },
+      nodes: [node('there', { labels: { [zone]: 'zone-2' }, allocatable: capacity(4) })],
+      pods: [
+        ...['a', 'b', 'c'].map((name) => pod(name, { labels, spec: { nodeName: 'there' } })),
+        ...['d', 'e'].map((name) => pod(name, { labels, requests: { cpu: '1', memory: '1Gi', [pages]: '256Mi' } })),
+        pod('f', {
+          labels,
+          spec: { ...plain, topologySpreadConstraints: [{ ...spread, labelSelector: { matchLabels: labels } }] },
+        }),
+      ],
+    };
+    expect(placed(problem)).toHaveLength(3);
+    expect(solve(problem).existingNodes).toEqual([]);
   });
 
   // The limit leaves no other machine, and the best plan of many meant each node for a cheap one: too much to be cut down.

@@ -13,7 +13,7 @@ import { machinesOf } from './thrift.ts';
 import type { World } from './world.ts';
 
 /** What a node more or less counts, as a part of what one costs on average, if there are no more than so many. */
-const nodeCharge = 0.01;
+const nodeCharge = 0.03;
 const fewNodes = 4;
 /** Fewer nodes may cost so much more. */
 const mostMore = 1.005;

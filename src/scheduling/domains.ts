@@ -9,7 +9,7 @@ import { incompatible, type SetId } from './requirement-space.ts';
 import { Requirement, type Requirements } from './requirements.ts';
 import type { Reservations } from './reservations.ts';
 import type { Template } from './templates.ts';
-import type { Choice, TopologyKey } from './topology.ts';
+import { type Choice, chooseDomains, type TopologyKey } from './topology.ts';
 import type { World } from './world.ts';
 
 const anything: ReadonlySet<string> = { has: () => true } as unknown as ReadonlySet<string>;
@@ -41,6 +41,12 @@ export class Domains {
   /** The requirement that a node is in one domain. */
   setOf(key: TopologyKey, domain: number): SetId {
     return this.#sets[key.index]![domain]!;
+  }
+
+  /** The domains that a pod may go to, as counts are now; undefined when a key has none for it. */
+  choices(podClass: PodClass): Choice[] | undefined {
+    const choices = podClass.keyRules.map((rules) => chooseDomains(rules, this.allowedDomains(podClass, rules.key)));
+    return choices.every(({ domains, optional }) => optional || domains.length > 0) ? choices : undefined;
   }
 
   /** By domain of a key: 1 where the pod's own demands admit it. */

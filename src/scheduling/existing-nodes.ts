@@ -117,7 +117,8 @@ export function isOpen(choice: Choice, domain: number): boolean {
   return domain < 0 ? choice.optional : choice.domains.includes(domain);
 }
 
-function hasRoom(room: Float64Array, request: Float64Array): boolean {
+/** Whether a request fits. */
+export function hasRoom(room: Float64Array, request: Float64Array): boolean {
   for (let r = 0; r < request.length; r++) if (room[r]! < request[r]!) return false;
   return true;
 }

@@ -6,7 +6,7 @@ import { Domains, type Ties } from './domains.ts';
 import { ExistingNodes } from './existing-nodes.ts';
 import { NewNode, NodeGroup, type Search } from './in-flight.ts';
 import { Limits } from './limits.ts';
-import { affinityAllows, type PodClass } from './pod-class.ts';
+import { affinityAllows, affinityPossible, type PodClass } from './pod-class.ts';
 import { PoolTerms } from './pool-terms.ts';
 import type { SolveOptions } from './problem.ts';
 import { type Entry, type Opening, type Pools, placeOfCloud, type Reach, Reaches } from './reach.ts';
@@ -235,7 +235,7 @@ export class Packer {
   #place(podClass: PodClass, pod: number, shape: number): Failure | undefined {
     const reach = this.#reaches.of(podClass);
     const choices = podClass.keyRules.length === 0 ? [] : this.#choices(podClass);
-    if (!choices || !this.#affinityPossible(podClass)) return 'unschedulable';
+    if (!choices || !affinityPossible(podClass)) return 'unschedulable';
     const target = this.#existing.find(reach.kinds, podClass, pod, shape, choices);
     if (target) {
       this.#existing.take(target, podClass, pod, shape);
@@ -337,11 +337,6 @@ export class Packer {
       if (tries < maxSettles && this.#settleFor(podClass, stuck)) continue;
       return choices.every(({ domains, optional }) => optional || domains.length > 0) ? choices : undefined;
     }
-  }
-
-  /** Whether required neighbours exist anywhere, or the pod may be the first of its kind. */
-  #affinityPossible({ hostAffinities }: PodClass): boolean {
-    return hostAffinities.every(({ group, self }) => group.hosts.size > 0 || (self && group.total === 0));
   }
 
   /**
@@ -640,7 +635,7 @@ export class Packer {
     const podClass = this.#world.classOf[pod]!;
     const reach = this.#reaches.of(podClass);
     const choices = podClass.keyRules.length === 0 ? [] : this.#choices(podClass);
-    if (!choices || !this.#affinityPossible(podClass)) return false;
+    if (!choices || !affinityPossible(podClass)) return false;
     const target = this.#existing.find(reach.kinds, podClass, pod, shape, choices);
     if (target) {
       this.#existing.take(target, podClass, pod, shape);

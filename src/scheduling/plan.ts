@@ -77,7 +77,7 @@ function regrouped(world: World, chosen: Plan, small: boolean): Plan {
     if (small && pods.length > 1) return true;
     return price > ill * priceInBestSize(world, catalog, catalog.view(set, allTypes), pods);
   };
-  const packed = regroup(world, chosen.packed, { isPromising, most: maxRegrouped });
+  const packed = regroup(world, chosen.packed, chosen.finalizer, { isPromising, most: maxRegrouped });
   return packed ? plan(world, packed, chosen.way) : chosen;
 }
 

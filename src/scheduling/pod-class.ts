@@ -318,6 +318,11 @@ export function domainsAdmitted(requirements: Requirements, { key, domains }: To
   return Uint8Array.from(domains, (domain) => (!requirement || requirement.has(domain) ? 1 : 0));
 }
 
+/** Whether required neighbours exist anywhere, or the pod may be the first of its kind. */
+export function affinityPossible({ hostAffinities }: PodClass): boolean {
+  return hostAffinities.every(({ group, self }) => group.hosts.size > 0 || (self && group.total === 0));
+}
+
 /** Whether required neighbours are on a node already, or the pod may be the first of them. */
 export function affinityAllows({ hostAffinities }: PodClass, slot: number): boolean {
   for (const { group, self } of hostAffinities)

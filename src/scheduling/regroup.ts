@@ -3,7 +3,7 @@
 // nodes that a large one would hold for the same money. Their nodes are bought anew, as a plan for all pods of the zone
 // says. Nothing but the host changes for a pod, so only pods are moved that nobody's rules tie to a host.
 import type { View } from './catalog.ts';
-import { Finalizer } from './finalize.ts';
+import type { Finalizer } from './finalize.ts';
 import { NewNode, type NodeGroup } from './in-flight.ts';
 import type { Packed, Step } from './pack.ts';
 import { maxShapes, planPurchases } from './patterns.ts';
@@ -46,8 +46,12 @@ export interface RegroupOptions {
 }
 
 /** The same pods on other nodes for less money, or on fewer for about the same; undefined when nothing is gained. */
-export function regroup(world: World, packed: Packed, options: RegroupOptions): Packed | undefined {
-  const finalizer = new Finalizer(world);
+export function regroup(
+  world: World,
+  packed: Packed,
+  finalizer: Finalizer,
+  options: RegroupOptions,
+): Packed | undefined {
   const nodes = [...packed.nodes];
   /** By pod: the node it is on now. */
   const moved = new Map<number, NewNode>();
@@ -177,9 +181,7 @@ function priceOf({ template: { catalog } }: NodeGroup, view: View, { counts }: B
   const total = new Float64Array(catalog.width);
   for (const [i, { request }] of shapes.entries())
     for (let r = 0; r < total.length; r++) total[r]! += counts[i]! * request[r]!;
-  const { rows, prices } = catalog.byPrice(view);
-  const at = rows.findIndex((row) => catalog.fitsRow(row, total));
-  return at < 0 ? Number.POSITIVE_INFINITY : prices[at]!;
+  return catalog.priceOf(view, total);
 }
 
 /** Empties the nodes of a pool and gives their pods, in the order they came, to nodes as planned. */

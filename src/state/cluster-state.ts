@@ -17,7 +17,7 @@ import { CreatedClaims } from './created-claims.ts';
 import { type LaunchHold, LaunchingClaims } from './launching-claims.ts';
 import { NodePods } from './node-pods.ts';
 import { PodBookkeeping } from './pod-bookkeeping.ts';
-import { isOwnedByDaemonSet, isProvisionable } from './pod-predicates.ts';
+import { isOwnedByDaemonSet, isProvisionable, podId } from './pod-predicates.ts';
 import { PodUsages } from './pod-usage.ts';
 import { PoolTotals } from './pool-totals.ts';
 import { type StateSources, stateSources } from './sources.ts';
@@ -366,7 +366,7 @@ export class ClusterState {
   }
 
   #putPod(pod: Pod): void {
-    const id = idOf(pod);
+    const id = podId(pod);
     const nodeName = pod.spec.nodeName ?? '';
     const bound = this.#bindings.get(id);
     if (bound !== undefined && bound !== nodeName) this.#unbind(id, bound);
@@ -381,7 +381,7 @@ export class ClusterState {
   }
 
   #removePod(pod: Pod): void {
-    const id = idOf(pod);
+    const id = podId(pod);
     const bound = this.#bindings.get(id);
     if (bound !== undefined) this.#unbind(id, bound);
     this.#pending.delete(id);
@@ -426,10 +426,6 @@ function flagsOf(state: StateNode): number {
   return (state.initialized ? 1 : 0) + (state.markedForDeletion ? 2 : 0);
 }
 
-function idOf(pod: Pod): string {
-  return pod.metadata.uid ?? `${pod.metadata.namespace}/${pod.metadata.name}`;
-}
-
 function daemonSetOf(pod: Pod): string {
   const owner = pod.metadata.ownerReferences?.find(({ kind }) => kind === 'DaemonSet');
   return owner ? `${pod.metadata.namespace}/${owner.name}` : '';
@@ -437,5 +433,5 @@ function daemonSetOf(pod: Pod): string {
 
 function createdAfter(a: Pod, b: Pod): boolean {
   const [left, right] = [a.metadata.creationTimestamp ?? '', b.metadata.creationTimestamp ?? ''];
-  return left === right ? idOf(a) > idOf(b) : left > right;
+  return left === right ? podId(a) > podId(b) : left > right;
 }

@@ -10,6 +10,11 @@ import { tolerates } from '../scheduling/taints.ts';
 /** A pod that has been going for longer than this is stuck: nobody waits for it any more. */
 const stuckAfterMs = 60_000;
 
+/** Tells a pod apart from those that had its name before. */
+export function podId({ metadata }: Pod): string {
+  return metadata.uid ?? `${metadata.namespace}/${metadata.name}`;
+}
+
 export function isTerminal(pod: Pod): boolean {
   const phase = pod.status?.phase;
   return phase === 'Failed' || phase === 'Succeeded';

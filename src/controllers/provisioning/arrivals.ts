@@ -3,7 +3,7 @@
 // pods of one Deployment are refused over many seconds, with pauses, and each pause would buy machines for a handful of them.
 import type { Clock } from '../../base/clock.ts';
 import type { Pod } from '../../kube/kinds.ts';
-import { isOwnedByDaemonSet, isScheduled, isTerminal, isTerminating } from '../../state/pod-predicates.ts';
+import { isOwnedByDaemonSet, isScheduled, isTerminal, isTerminating, podId } from '../../state/pod-predicates.ts';
 
 interface PodSource {
   addHandler(handler: { added(pod: Pod): void; updated(pod: Pod): void; deleted(pod: Pod): void }): unknown;
@@ -21,12 +21,12 @@ export class PodArrivals {
     this.#countMs = options.countMs;
     options.pods.addHandler({
       added: (pod) => {
-        if (isUndecided(pod)) this.#seen.set(idOf(pod), this.#clock.monotonic());
+        if (isUndecided(pod)) this.#seen.set(podId(pod), this.#clock.monotonic());
       },
       updated: (pod) => {
-        if (!isUndecided(pod)) this.#seen.delete(idOf(pod));
+        if (!isUndecided(pod)) this.#seen.delete(podId(pod));
       },
-      deleted: (pod) => this.#seen.delete(idOf(pod)),
+      deleted: (pod) => this.#seen.delete(podId(pod)),
     });
   }
 
@@ -39,10 +39,6 @@ export class PodArrivals {
     }
     return false;
   }
-}
-
-function idOf({ metadata }: Pod): string {
-  return metadata.uid ?? `${metadata.namespace}/${metadata.name}`;
 }
 
 /** Pods of DaemonSets have their node already, in all but name. */

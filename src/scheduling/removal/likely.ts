@@ -7,11 +7,11 @@ import { ExistingNodes, isOpen } from '../existing-nodes.ts';
 import { Finalizer } from '../finalize.ts';
 import type { ResourceList } from '../objects.ts';
 import { Packer } from '../pack.ts';
+import { affinityPossible } from '../pod-class.ts';
 import { amountsOf } from '../pod-resources.ts';
 import type { NewNodeClaim, Problem } from '../problem.ts';
 import { Reaches } from '../reach.ts';
 import { Reservations } from '../reservations.ts';
-import { chooseDomains } from '../topology.ts';
 import { compile, remember, type Target, type World } from '../world.ts';
 
 /** What became of pods that had no node. */
@@ -142,12 +142,8 @@ export class LikelyPlacement {
     const { classOf, batch } = this.#world;
     const podClass = classOf[pod]!;
     const shape = batch.shapeOf[pod]!;
-    const choices = podClass.keyRules.map((rules) =>
-      chooseDomains(rules, this.#domains.allowedDomains(podClass, rules.key)),
-    );
-    if (choices.some(({ domains, optional }) => domains.length === 0 && !optional)) return undefined;
-    if (!podClass.hostAffinities.every(({ group, self }) => group.hosts.size > 0 || (self && group.total === 0)))
-      return undefined;
+    const choices = this.#domains.choices(podClass);
+    if (!choices || !affinityPossible(podClass)) return undefined;
     let best: Target | undefined;
     let most = Number.NEGATIVE_INFINITY;
     for (const kind of this.#reaches.of(podClass).kinds) {

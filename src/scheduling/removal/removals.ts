@@ -5,17 +5,18 @@
 import { commonLabelSet } from '../../api/labels.ts';
 import type { Steps } from '../../base/steps.ts';
 import { Domains, type Ties } from '../domains.ts';
+import { hasRoom, isOpen } from '../existing-nodes.ts';
 import { Failures } from '../failures.ts';
 import { Finalizer } from '../finalize.ts';
 import type { HostPort } from '../host-ports.ts';
 import { hostRejects, type NewNode } from '../in-flight.ts';
 import { type Joins, type Packed, Packer } from '../pack.ts';
-import { affinityAllows, type PodClass } from '../pod-class.ts';
+import { affinityAllows, affinityPossible, type PodClass } from '../pod-class.ts';
 import type { NewNodeClaim, Problem } from '../problem.ts';
 import { Reaches } from '../reach.ts';
 import { Reservations } from '../reservations.ts';
 import { Thrift, ThriftMemo } from '../thrift.ts';
-import { type Choice, chooseDomains, type Group, passesFilter } from '../topology.ts';
+import { type Group, passesFilter } from '../topology.ts';
 import { canAttach } from '../volumes.ts';
 import { compileInSteps, type NodeKind, type Target, type World } from '../world.ts';
 import { LeastCost } from './least-cost.ts';
@@ -518,12 +519,8 @@ export class Removals {
     const { classOf, batch } = this.world;
     const podClass = classOf[pod]!;
     const { kinds } = this.#reaches.of(podClass);
-    const choices = podClass.keyRules.map((rules) =>
-      chooseDomains(rules, this.#domains.allowedDomains(podClass, rules.key)),
-    );
-    if (choices.some(({ domains, optional }) => domains.length === 0 && !optional)) return undefined;
-    if (!podClass.hostAffinities.every(({ group, self }) => group.hosts.size > 0 || (self && group.total === 0)))
-      return undefined;
+    const choices = this.#domains.choices(podClass);
+    if (!choices || !affinityPossible(podClass)) return undefined;
     let best: Target | undefined;
     for (const kind of kinds) {
       if (kind.closedToMoves && batch.isCandidate[pod] === 1) continue;
@@ -667,13 +664,4 @@ export class Removals {
     const hosted = [...this.world.counted[labels]!.hosted, ...owns.filter(({ key }) => !key)];
     for (const group of hosted) if (!group.filter || this.#passes(group, target.kind)) this.#count(group, target, -1);
   }
-}
-
-function isOpen(choice: Choice, domain: number): boolean {
-  return domain < 0 ? choice.optional : choice.domains.includes(domain);
-}
-
-function hasRoom(room: Float64Array, request: Float64Array): boolean {
-  for (let r = 0; r < request.length; r++) if (room[r]! < request[r]!) return false;
-  return true;
 }

@@ -52,22 +52,24 @@ export class GarbageCollector {
   #observe(collection: Collection, event: StoreEvent): void {
     const owners = event.object.metadata.ownerReferences;
     const before = event.previous?.metadata.ownerReferences;
-    const uid = event.object.metadata.uid!;
+    const { uid, namespace = '' } = event.object.metadata;
     if (owners !== before || event.type === 'DELETED') this.#index(collection, event, owners, before);
     if (event.type === 'DELETED') {
-      const orphaned = this.#dependents.get(uid);
+      const orphaned = this.#dependents.get(uid!);
       if (orphaned) for (const place of orphaned.values()) this.#enqueue(place);
       // Owners that wait for this one to go.
-      for (const owner of owners ?? []) this.#enqueueOwner(owner, event.object.metadata.namespace ?? '');
+      for (const owner of owners ?? []) this.#enqueueOwner(owner, namespace);
       return;
     }
     const { deletionTimestamp, finalizers } = event.object.metadata;
     const winding =
       deletionTimestamp !== undefined &&
       finalizers?.some((finalizer) => finalizer === foregroundFinalizer || finalizer === orphanFinalizer);
-    if ((owners && owners !== before) || winding) this.#enqueue(placeOf(collection, event.object));
+    // Most objects come with owners that are there: nothing to do until one of those goes, which is an event of its own.
+    const unowned = owners && owners !== before && !this.#allSolid(owners, namespace);
+    if (unowned || winding) this.#enqueue(placeOf(collection, event.object));
     if (before && owners !== before) {
-      for (const owner of before) this.#enqueueOwner(owner, event.object.metadata.namespace ?? '');
+      for (const owner of before) this.#enqueueOwner(owner, namespace);
     }
   }
 
@@ -145,6 +147,11 @@ export class GarbageCollector {
       preconditions: { uid: object.metadata.uid },
       propagationPolicy: policy,
     });
+  }
+
+  #allSolid(owners: readonly OwnerReference[], namespace: string): boolean {
+    for (const owner of owners) if (this.#stateOf(owner, namespace) !== 'solid') return false;
+    return true;
   }
 
   #policyOf(object: KubeObject): string {

@@ -44,7 +44,12 @@ function fit(shape: Shape, fields: Fields, path: string, unknown: string[], top:
       delete fields[key];
     } else if (value === null || value === undefined) delete fields[key];
     else {
-      const fitted = fitValue(field.type, value, path + key, shape, unknown);
+      // Most fields are scalars: their path is put together only for an error.
+      const { type } = field;
+      const fitted =
+        type.form === 'scalar'
+          ? fitScalar(type.scalar, value, path, key, shape)
+          : fitValue(type, value, path + key, shape, unknown);
       if (fitted !== value) fields[key] = fitted;
     }
   }
@@ -53,7 +58,7 @@ function fit(shape: Shape, fields: Fields, path: string, unknown: string[], top:
 function fitValue(type: FieldType, value: unknown, path: string, owner: Shape, unknown: string[]): unknown {
   switch (type.form) {
     case 'scalar':
-      return fitScalar(type.scalar, value, path, owner);
+      return fitScalar(type.scalar, value, path, '', owner);
     case 'message':
       // Templates of objects may carry a kind of their own.
       if (!isFields(value)) throw wrongType(value, type, path, owner);
@@ -63,7 +68,8 @@ function fitValue(type: FieldType, value: unknown, path: string, owner: Shape, u
       if (!Array.isArray(value)) throw wrongType(value, type, path, owner);
       for (let i = 0; i < value.length; i++) {
         if (value[i] === null) value[i] = type.item.form === 'message' ? {} : '';
-        value[i] = fitValue(type.item, value[i], `${path}[${i}]`, owner, unknown);
+        const place = type.item.form === 'scalar' ? path : `${path}[${i}]`;
+        value[i] = fitValue(type.item, value[i], place, owner, unknown);
       }
       return value;
     }
@@ -101,15 +107,15 @@ const jsonTypeOf: Readonly<Record<Scalar, string | undefined>> = {
   R: undefined,
 };
 
-function fitScalar(scalar: Scalar, value: unknown, path: string, owner: Shape): unknown {
+function fitScalar(scalar: Scalar, value: unknown, path: string, key: string, owner: Shape): unknown {
   const expected = jsonTypeOf[scalar];
   if (expected !== undefined && typeof value !== expected) {
-    throw wrongType(value, { form: 'scalar', scalar }, path, owner);
+    throw wrongType(value, { form: 'scalar', scalar }, path + key, owner);
   }
   if (scalar === 'Q') return fitQuantity(value);
   if (scalar === 'i' && !Number.isInteger(value)) {
     throw new Misfit(
-      `json: cannot unmarshal number ${String(value)} into Go struct field ${structField(owner, path)} of type int32`,
+      `json: cannot unmarshal number ${String(value)} into Go struct field ${structField(owner, path + key)} of type int32`,
     );
   }
   if (scalar === 'T' || scalar === 'M') checkTime(value as string, scalar === 'M');
@@ -117,7 +123,7 @@ function fitScalar(scalar: Scalar, value: unknown, path: string, owner: Shape): 
     throw new Misfit('illegal base64 data at input byte 0');
   }
   if (scalar === 'I' && typeof value !== 'string' && !Number.isInteger(value)) {
-    throw wrongType(value, { form: 'scalar', scalar: 'i' }, path, owner);
+    throw wrongType(value, { form: 'scalar', scalar: 'i' }, path + key, owner);
   }
   return value;
 }

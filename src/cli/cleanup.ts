@@ -3,8 +3,8 @@
 // controller must still run: it is who removes machines. The chart's hook runs this before a release goes.
 import { type Command, Option } from 'commander';
 import { RealClock } from '../base/clock.ts';
-import type { CleanupReport } from './clean-up.ts';
 import { connect } from './connect.ts';
+import type { CleanupReport } from './remove-machines.ts';
 import { columns } from './solve.ts';
 import { UsageError } from './usage-error.ts';
 import { version } from './version.ts';
@@ -40,7 +40,7 @@ async function run(flags: CleanupFlags): Promise<void> {
   if (!(timeoutMs > 0)) throw new UsageError('--timeout must be a positive number of seconds');
   const [{ KubeClient }, { cleanUp }, { stopOnSignals }, { silentLogger }] = await Promise.all([
     import('../kube/client.ts'),
-    import('./clean-up.ts'),
+    import('./remove-machines.ts'),
     import('../runtime/signals.ts'),
     import('../runtime/logging.ts'),
   ]);

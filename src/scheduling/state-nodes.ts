@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes and NodeClaims joined into the nodes that a pass may fill: which labels, taints and room each really has.
 import { labels } from '../api/labels.ts';
+import { isKnownEphemeralTaint, isSameTaint } from '../api/taints.ts';
 import { compareStrings } from '../base/order.ts';
 import type { Batch } from './batch.ts';
 import { type HostPort, hostPortsOf } from './host-ports.ts';
@@ -8,7 +9,6 @@ import { isDaemonPod } from './input.ts';
 import type { Node, NodeClaim, ResourceList, Taint } from './objects.ts';
 import { type Amounts, addTo, amountsOf, quantityProblem, subtractFrom } from './pod-resources.ts';
 import type { ObjectError, Problem } from './problem.ts';
-import { isEphemeralTaint } from './taints.ts';
 
 /** A node that exists or is on its way. */
 export interface StateNode {
@@ -150,11 +150,14 @@ function taintsOf(joined: Joined, registered: boolean, initialized: boolean): Ta
   const isAnother = hasJoinedAgain(joined);
   // Until it is registered, a Node may carry what others put on young ones: Cluster API's own taint, say.
   const raw = (registered || isAnother ? node?.spec?.taints : claim?.spec?.taints) ?? [];
-  const passing = (taint: Taint): boolean =>
-    isEphemeralTaint(taint) || startup.some(({ key, effect }) => key === taint.key && effect === taint.effect);
-  const taints = initialized || isAnother || !claim ? [...raw] : raw.filter((taint) => !passing(taint));
+  const taints = initialized || isAnother || !claim ? [...raw] : raw.filter((taint) => !isPassing(taint, startup));
   if (node?.spec?.unschedulable && !taints.some(({ key }) => key === unschedulable.key)) taints.push(unschedulable);
   return taints;
+}
+
+/** Taints that a new node carries for a while, and that its initialisation removes. */
+function isPassing(taint: Taint, startup: readonly Taint[]): boolean {
+  return isKnownEphemeralTaint(taint) || startup.some((own) => isSameTaint(own, taint));
 }
 
 const unschedulable: Taint = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };

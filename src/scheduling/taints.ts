@@ -43,21 +43,3 @@ export function untolerated(taints: readonly Taint[], tolerations: readonly Tole
 export function taintText(taint: Taint): string {
   return `${taint.key}${taint.value ? `=${taint.value}` : ''}:${taint.effect}`;
 }
-
-/** Taints that a new node carries for a while, and that its initialisation removes. */
-export function isEphemeralTaint(taint: Taint): boolean {
-  const { key, effect } = taint;
-  if (key.startsWith('readiness.k8s.io/')) return true;
-  switch (key) {
-    case 'node.kubernetes.io/not-ready':
-      return effect === 'NoSchedule' || effect === 'NoExecute';
-    case 'node.kubernetes.io/unreachable':
-      return effect === 'NoSchedule';
-    case 'node.cloudprovider.kubernetes.io/uninitialized':
-      return effect === 'NoSchedule';
-    case 'karpenter.sh/unregistered':
-      return effect === 'NoExecute';
-    default:
-      return false;
-  }
-}

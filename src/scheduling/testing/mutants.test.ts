@@ -29,8 +29,8 @@ const mutants: readonly Mutant[] = [
   },
   {
     what: 'takes every taint of a young node for a passing one',
-    file: 'taints',
-    head: /export function isEphemeralTaint\([^{]*\{/,
+    file: 'state-nodes',
+    head: /function isPassing\([^{]*\{/,
     instead: 'return true;',
   },
   {

@@ -8,7 +8,7 @@ import { SeededRandom } from '../base/random.ts';
 import { ApiServer } from '../embedded/api-server.ts';
 import { KubeClient } from '../kube/client.ts';
 import { kinds } from '../kube/kinds.ts';
-import { type CleanupOptions, cleanUp } from './clean-up.ts';
+import { type CleanupOptions, cleanUp } from './remove-machines.ts';
 
 let clock: VirtualClock;
 let server: ApiServer;

@@ -3,7 +3,7 @@
 // step where it does not fit; again from the start as long as anything moves.
 import { noRow, type View } from './catalog.ts';
 import { Domains, type Ties } from './domains.ts';
-import { ExistingNodes } from './existing-nodes.ts';
+import { ExistingNodes, isOpen } from './existing-nodes.ts';
 import { NewNode, NodeGroup, type Search } from './in-flight.ts';
 import { Limits } from './limits.ts';
 import { affinityAllows, affinityPossible, type PodClass } from './pod-class.ts';
@@ -53,6 +53,8 @@ interface Found {
 export type Joins = 'emptiest' | 'cheapest';
 
 const maxSettles = 8;
+/** How often pods are asked anew whether they may go where they were planned. */
+const maxRounds = 64;
 /** How many pods of one shape may refuse a node before the next shape is tried. */
 const maxRefusals = 16;
 
@@ -81,12 +83,14 @@ export class Packer {
   readonly #joins: Joins;
   readonly #cheapOpenings = new Map<Reach, (readonly Opening[])[]>();
   readonly #order: Int32Array;
+  readonly #keeps: boolean;
   /** By pod: 1 once it is placed. */
   readonly #done: Uint8Array;
 
   /**
    * `order` is the queue, when it is not the usual one; `ties` how domains are chosen that counts leave open; `joins` which
-   * of the nodes being bought a pod joins; `pools` which of equally heavy pools comes first.
+   * of the nodes being bought a pod joins; `pools` which of equally heavy pools comes first; `keeps` whether pods go where an
+   * earlier pass planned them.
    */
   constructor(
     world: World,
@@ -96,8 +100,10 @@ export class Packer {
     ties: Ties = 'cheapest',
     joins: Joins = 'emptiest',
     pools: Pools = 'cheapest',
+    keeps = true,
   ) {
     this.#world = world;
+    this.#keeps = keeps && world.promises.size > 0;
     this.#joins = joins;
     this.#order = order ?? world.batch.order;
     this.#thrift = thrift;
@@ -129,6 +135,7 @@ export class Packer {
     const end = clock && timeoutMs !== undefined ? clock() + timeoutMs : Number.POSITIVE_INFINITY;
     let waiting: Int32Array | number[] = this.#order;
     if (this.#thrift) this.announce(this.#thrift);
+    this.#keepPromises();
     const why = new Map<number, Failure>();
     const failedAt = new Map<number, { version: number; failure: Failure }>();
     let timedOut = false;
@@ -162,6 +169,32 @@ export class Packer {
     }
     const failed = Array.from(waiting, (pod) => ({ pod, why: why.get(pod) ?? 'deadline' }));
     return { nodes: this.#nodes, steps: this.#steps, failed, timedOut, attempts: steps, limits: this.#limits };
+  }
+
+  /** Pods go where an earlier pass planned them, in any order that their rules allow. */
+  #keepPromises(): void {
+    if (!this.#keeps) return;
+    const { promises } = this.#world;
+    let waiting = Array.from(this.#order).filter((pod) => promises.has(pod));
+    for (let round = 0, before = Number.POSITIVE_INFINITY; waiting.length < before && round < maxRounds; round++) {
+      before = waiting.length;
+      waiting = waiting.filter((pod) => !this.#keep(pod, promises.get(pod)!));
+    }
+  }
+
+  #keep(pod: number, target: Target): boolean {
+    const { classOf, batch } = this.#world;
+    const podClass = classOf[pod]!;
+    const shape = batch.shapeOf[pod]!;
+    const { kind } = target;
+    if (!this.#reaches.of(podClass).kinds.includes(kind) || !affinityPossible(podClass)) return false;
+    if (kind.closedToMoves && batch.isCandidate[pod] === 1) return false;
+    const choices = this.#domains.choices(podClass);
+    if (!choices?.every((choice) => isOpen(choice, kind.domains[choice.key.index]!))) return false;
+    if (!this.#existing.takes(target, podClass, pod, shape)) return false;
+    this.#existing.take(target, podClass, pod, shape);
+    this.#log(pod, target, undefined);
+    return true;
   }
 
   /** Whether what is done only for pods that would be left out, once nobody else waits, may help any of these. */

@@ -11,7 +11,7 @@ import { Finalizer } from './finalize.ts';
 import { type Joins, type Packed, Packer } from './pack.ts';
 import type { SolveOptions } from './problem.ts';
 import type { Pools } from './reach.ts';
-import { type RegroupOptions, regroup } from './regroup.ts';
+import { regroup } from './regroup.ts';
 import { Thrift, ThriftMemo } from './thrift.ts';
 import { remember, type World } from './world.ts';
 
@@ -31,6 +31,8 @@ interface Way {
   readonly ties?: Ties;
   readonly joins?: Joins;
   readonly pools?: Pools;
+  /** Whether pods go where an earlier pass planned them; they do unless told. */
+  readonly keeps?: boolean;
 }
 
 /** The usual thrifty packing. */
@@ -41,9 +43,9 @@ const alwaysBoth = 400;
 const extravagant = 0.9;
 /** Nodes should cost at most this much more than their pods would on machines of the best size, or it is tried as well. */
 const oversized = 1.1;
-/** Nodes that cost this much more than that are bought anew, if that helps, */
-const ill = 1.02;
-/** so many groups of them at most. */
+/** Nodes that are likely to last may cost so many times the cheapest. */
+const sturdy = 1.05;
+/** How many groups of nodes are bought anew at most. */
 const maxRegrouped = 16;
 /** How many nodes are looked at to find out. */
 const maxSample = 64;
@@ -61,24 +63,30 @@ const maxWorkloads = 12;
 export function makePlan(world: World, options: SolveOptions): Plan {
   const search = new Search(world, options);
   const { first } = search;
-  if (first.packed.timedOut || first.packed.nodes.length === 0) return first;
+  const isServed = first.packed.nodes.length === 0 && first.packed.failed.length === 0;
+  if (world.promises.size > 0 && !isServed) search.attempt({ keeps: false }, true);
+  if (first.packed.timedOut || (first.packed.nodes.length === 0 && search.isFirstBest)) return first;
   const pods = world.batch.pods.length;
   const small = pods <= alwaysBoth;
   if (pods > 1 && (small || isExtravagant(world, search.packer, first) || isOversized(world, first)))
     search.attempt(thrifty, true);
   if (pods > 1 && small) search.explore();
-  return regrouped(world, search.finish(), small);
+  return regrouped(world, search.finish(), first, small);
 }
 
-/** The plan with its nodes bought anew where other sizes are cheaper, or, if it is small, fewer of them do. */
-function regrouped(world: World, chosen: Plan, small: boolean): Plan {
+/**
+ * The plan with its nodes bought anew where other sizes are cheaper, or fewer of them do. Nodes that are likely to last may
+ * cost a little more, as long as they cost no more than the first way.
+ */
+function regrouped(world: World, chosen: Plan, first: Plan, thorough: boolean): Plan {
   if (chosen.packed.timedOut) return chosen;
-  const isPromising: RegroupOptions['isPromising'] = ({ template: { catalog }, set }, pods, price) => {
-    if (small && pods.length > 1) return true;
-    return price > ill * priceInBestSize(world, catalog, catalog.view(set, allTypes), pods);
-  };
-  const packed = regroup(world, chosen.packed, chosen.finalizer, { isPromising, most: maxRegrouped });
-  return packed ? plan(world, packed, chosen.way) : chosen;
+  for (const allowance of [sturdy, 1]) {
+    const packed = regroup(world, chosen.packed, chosen.finalizer, { most: maxRegrouped, allowance, thorough });
+    if (!packed) continue;
+    const next = plan(world, packed, chosen.way);
+    if (allowance === 1 || next.price <= Math.max(chosen.price, first.price)) return next;
+  }
+  return chosen;
 }
 
 /** The ways that were tried on a world, and the best of them. */
@@ -117,15 +125,15 @@ class Search {
     this.#cost = world.batch.pods.length * world.templates.reduce((n, { catalog }) => n + catalog.typeOf.length, 1);
   }
 
-  #packer(options: SolveOptions, { tolerance, order, ties, joins, pools }: Way): Packer {
+  #packer(options: SolveOptions, { tolerance, order, ties, joins, pools, keeps }: Way): Packer {
     const thrift = tolerance === undefined ? undefined : new Thrift(tolerance, this.#memo);
-    return new Packer(this.#world, options, thrift, order, ties, joins, pools ?? this.#pools);
+    return new Packer(this.#world, options, thrift, order, ties, joins, pools ?? this.#pools, keeps);
   }
 
   /** Packs in another way, unless it was tried before or time or work (`always`: time) is used up; undefined then. */
   attempt(way: Way, always = false): Plan | undefined {
     const queue = way.order ?? this.#world.batch.order;
-    const text = `${way.tolerance}:${way.ties}:${way.joins}:${way.pools}:${queue.join()}`;
+    const text = `${way.tolerance}:${way.ties}:${way.joins}:${way.pools}:${way.keeps}:${queue.join()}`;
     if (this.#tried.has(text)) return undefined;
     this.#tried.add(text);
     const time = remaining(this.#options, this.#start, this.#attempts);
@@ -218,6 +226,10 @@ class Search {
       }
       if (best === before) return;
     }
+  }
+
+  get isFirstBest(): boolean {
+    return this.#best === this.first;
   }
 
   /** The best plan, with the counts that it made. */

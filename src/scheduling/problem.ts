@@ -86,6 +86,11 @@ export interface ProblemState {
   readonly markedForDeletion?: readonly string[];
   /** Node name → RFC 3339 time until which it is promised to pods. Informative: disruption reads it, packing does not. */
   readonly nominations?: Readonly<Record<string, string>>;
+  /**
+   * Pod (`namespace/name`) → the node or NodeClaim that an earlier pass planned it for. It goes there as long as it may: a plan
+   * made anew for pods that still wait would not fit what was bought for the first one.
+   */
+  readonly promised?: Readonly<Record<string, string>>;
   /** Nodes (or NodeClaims) by name of which the pass asks whether they could go: treated like `markedForDeletion`. */
   readonly candidates?: readonly string[];
   /** Nodes by name that take no pods of `candidates` (consolidateAfter of the destination); others may still go there. */

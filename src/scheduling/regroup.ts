@@ -2,12 +2,14 @@
 // Pods that must be in one zone share as few nodes as they can, and no size may fit them well; or they are on many small
 // nodes that a large one would hold for the same money. Their nodes are bought anew, as a plan for all pods of the zone
 // says. Nothing but the host changes for a pod, so only pods are moved that nobody's rules tie to a host.
+import { addDemand, bestSizePrice, noDemand } from './best-size.ts';
 import type { View } from './catalog.ts';
 import type { Finalizer } from './finalize.ts';
 import { NewNode, type NodeGroup } from './in-flight.ts';
 import type { Packed, Step } from './pack.ts';
 import { maxShapes, planPurchases } from './patterns.ts';
 import type { PodClass } from './pod-class.ts';
+import { alike, cheapestFor, lastingPrice, type Wanted } from './sturdy.ts';
 import type { Settled } from './tally.ts';
 import { machinesOf } from './thrift.ts';
 import type { World } from './world.ts';
@@ -15,6 +17,8 @@ import type { World } from './world.ts';
 /** What a node more or less counts, as a part of what one costs on average, if there are no more than so many. */
 const nodeCharge = 0.03;
 const fewNodes = 4;
+/** Nodes that cost this much more in the end than their pods would on machines of the best size are bought anew, if that helps. */
+const ill = 1.02;
 /** Fewer nodes may cost so much more. */
 const mostMore = 1.005;
 
@@ -38,11 +42,13 @@ interface Bin {
   readonly counts: Int32Array;
 }
 
-export interface RegroupOptions {
-  /** Whether it is worth to look at nodes that cost so much and hold these pods. */
-  readonly isPromising: (group: NodeGroup, pods: readonly number[], price: number) => boolean;
+interface RegroupOptions {
+  /** Whether other nodes are looked for even where those there are seem good. */
+  readonly thorough: boolean;
   /** How many pools are looked at. */
   readonly most: number;
+  /** How many times what they cost now nodes may cost that are likely to last. */
+  readonly allowance: number;
 }
 
 /** The same pods on other nodes for less money, or on fewer for about the same; undefined when nothing is gained. */
@@ -59,9 +65,11 @@ export function regroup(
   for (const pool of poolsOf(world, packed)) {
     const pods = pool.nodes.flatMap((node) => node.pods);
     const price = pool.nodes.reduce((sum, node) => sum + finalizer.factsOf(node).claim.price, 0);
-    if (!options.isPromising(pool.group, pods, price)) continue;
+    if (pods.length < 2) continue;
+    const offer = offerOf(world, pool, pods, price);
+    if (!options.thorough && offer.lasting <= ill * offer.least) continue;
     if (++looked > options.most) break;
-    const bins = binsFor(world, pool, pods, price);
+    const bins = binsFor(offer, options.allowance);
     if (bins) place(world, pool, bins, nodes, moved);
   }
   if (moved.size === 0) return undefined;
@@ -104,25 +112,86 @@ function isTiedToNoHost({ counted }: World, { labels, owns, hostRules, hostAffin
   );
 }
 
-/** What to buy instead of the nodes of a pool; undefined when that is no better. */
-function binsFor(world: World, { group, nodes }: Pool, pods: readonly number[], price: number): Bin[] | undefined {
+/** The nodes of a pool, what they are bought for, and where. */
+interface Offer {
+  readonly group: NodeGroup;
+  readonly view: View;
+  readonly nodes: number;
+  readonly price: number;
+  readonly shapes: readonly Shape[];
+  readonly wanted: readonly Wanted[];
+  /** What the nodes cost in the end. */
+  readonly lasting: number;
+  /** What the pods would cost on machines of one size, at best. */
+  readonly least: number;
+}
+
+function offerOf(world: World, { group, nodes }: Pool, pods: readonly number[], price: number): Offer {
   const { catalog } = group.template;
   const view = catalog.view(group.set, catalog.plainMask(group.mask));
   const shapes = shapesOf(world, pods);
-  if (shapes.length > maxShapes) return undefined;
-  const charge = (nodeCharge * price) / Math.min(fewNodes, nodes.length);
-  const machines = machinesOf(catalog, view);
-  const charged = { ...machines, prices: machines.prices.map((one) => one + charge) };
-  const { rows } = catalog.byPrice(view);
   const wanted = shapes.map(({ request, left }) => ({ request, count: left }));
-  const bins: Bin[] = [];
-  for (const { machine, counts, times } of planPurchases(charged, wanted)) {
-    for (let i = 0; i < times; i++) bins.push(binOf(group, rows[machine]!, shapes, counts));
+  const demand = noDemand(catalog.width);
+  for (const { request, count } of wanted) addDemand(demand, request, count);
+  const places = new Map(shapes.map(({ shape }, i) => [shape, i]));
+  const rows = nodes.flatMap((node) => {
+    const counts = new Int32Array(shapes.length);
+    for (const pod of node.pods) counts[places.get(world.batch.shapeOf[pod]!)!]!++;
+    return cheapestFor(catalog, view, wanted, counts) ?? [];
+  });
+  const lasting = lastingPrice(catalog, view, rows, wanted, price);
+  return {
+    group,
+    view,
+    nodes: nodes.length,
+    price,
+    shapes,
+    wanted,
+    lasting,
+    least: bestSizePrice(catalog, view, demand),
+  };
+}
+
+/** What to buy instead of the nodes of a pool; undefined when that is no better. */
+function binsFor(offer: Offer, allowance: number): Bin[] | undefined {
+  const { group, view, nodes, price, shapes, wanted, lasting } = offer;
+  const { catalog } = group.template;
+  const charge = (nodeCharge * price) / Math.min(fewNodes, nodes);
+  const ways = [...waysToBuy(offer, charge)].flatMap((bins) => {
+    const paid = bins.reduce((sum, bin) => sum + priceOf(group, view, bin, shapes), 0);
+    const most = Math.max(allowance, bins.length < nodes ? mostMore : 1);
+    return paid > price * most ? [] : [{ bins, paid }];
+  });
+  const least = Math.min(price, ...ways.map(({ paid }) => paid)) * Math.max(allowance, mostMore);
+  let best: Bin[] | undefined;
+  let lowest = price > least ? Number.POSITIVE_INFINITY : (lasting + charge * nodes) * (1 - 1e-9);
+  for (const { bins, paid } of ways) {
+    if (paid > least) continue;
+    const rows = bins.flatMap(({ counts }) => cheapestFor(catalog, view, wanted, counts) ?? []);
+    const next = lastingPrice(catalog, view, rows, wanted, paid) + charge * bins.length;
+    if (next < lowest) [best, lowest] = [bins, next];
   }
-  if (!addRest(group, view, bins, shapes)) return undefined;
-  const next = bins.reduce((sum, bin) => sum + priceOf(group, view, bin, shapes), 0);
-  if (next > price * (bins.length < nodes.length ? mostMore : 1)) return undefined;
-  return next + charge * bins.length < (price + charge * nodes.length) * (1 - 1e-9) ? bins : undefined;
+  return best;
+}
+
+/** A plan for all pods as tight as can be, and machines that are alike. */
+function* waysToBuy({ group, view, shapes, wanted }: Offer, charge: number): Generator<Bin[]> {
+  const { catalog } = group.template;
+  const { rows } = catalog.byPrice(view);
+  if (shapes.length <= maxShapes) {
+    const machines = machinesOf(catalog, view);
+    const charged = { ...machines, prices: machines.prices.map((one) => one + charge) };
+    const waiting = shapes.map((shape) => ({ ...shape }));
+    const bins: Bin[] = [];
+    for (const { machine, counts, times } of planPurchases(charged, wanted)) {
+      for (let i = 0; i < times; i++) bins.push(binOf(group, rows[machine]!, waiting, counts));
+    }
+    if (addRest(group, view, bins, waiting)) yield bins;
+  }
+  for (const machines of alike(catalog, view, wanted)) {
+    const waiting = shapes.map((shape) => ({ ...shape }));
+    yield machines.map(({ row, counts }) => binOf(group, row, waiting, counts));
+  }
 }
 
 function shapesOf({ batch, requests }: World, pods: readonly number[]): Shape[] {

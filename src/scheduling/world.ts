@@ -62,7 +62,23 @@ export interface World {
   /** By pod; undefined for pods whose node selection is forbidden everywhere. */
   readonly classOf: readonly PodClass[];
   readonly counted: readonly Counted[];
+  /** By pod: the node that an earlier pass planned it for, if that is still there. */
+  readonly promises: ReadonlyMap<number, Target>;
   readonly errors: ObjectError[];
+}
+
+const noPromises: ReadonlyMap<number, Target> = new Map();
+
+function promisesOf({ state }: Problem, { keys }: Batch, targets: readonly Target[]): ReadonlyMap<number, Target> {
+  const promised = new Map(Object.entries(state?.promised ?? {}));
+  if (promised.size === 0) return noPromises;
+  const byName = new Map(targets.map((target) => [target.node.name, target]));
+  const promises = new Map<number, Target>();
+  for (const [pod, key] of keys.entries()) {
+    const target = byName.get(promised.get(key) ?? '');
+    if (target) promises.set(pod, target);
+  }
+  return promises;
 }
 
 /** Remembers what packing changes, and returns what puts it back: several packings can be tried on one world. */
@@ -199,6 +215,7 @@ class Compiler {
       classes,
       classOf: Array.from(ofPod, (i) => made[i]!),
       counted,
+      promises: promisesOf(this.#problem, this.#batch, targets),
       errors: this.#errors,
     };
   }

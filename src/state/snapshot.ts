@@ -4,6 +4,7 @@ import type { NodeClaim } from '../api/node-claim.ts';
 import { planted } from '../base/defects.ts';
 import type { CloudRegistry } from '../cloud/registry.ts';
 import type { Node, Pod } from '../kube/kinds.ts';
+import { keyOf } from '../kube/object.ts';
 import { formatTime } from '../kube/time.ts';
 import type { LabelRules, Problem, SolveSettings } from '../scheduling/problem.ts';
 import type { ClusterState } from './cluster-state.ts';
@@ -23,6 +24,8 @@ export interface SnapshotOptions {
   readonly candidates?: Iterable<string>;
   /** Machines by key that take no pods of the candidates. */
   readonly closedToMoves?: Iterable<string>;
+  /** Whether pods that wait go where an earlier pass planned them. */
+  readonly keepsPromises?: boolean;
   readonly settings?: SolveSettings;
 }
 
@@ -47,6 +50,7 @@ export function snapshotProblem(state: ClusterState, options: SnapshotOptions): 
   }
   const candidates = namesOf(state, options.candidates);
   const closedToMoves = namesOf(state, options.closedToMoves);
+  const pending = [...(options.pending ?? state.pendingPods())];
   return {
     now: formatTime(now),
     nodePools: catalog.pools,
@@ -54,7 +58,7 @@ export function snapshotProblem(state: ClusterState, options: SnapshotOptions): 
     labels: { ...labelsOfOrphans(state, options), ...catalog.labels },
     nodes,
     nodeClaims,
-    pods: [...(options.pending ?? state.pendingPods()), ...placedPods(state, options.held)],
+    pods: [...pending, ...placedPods(state, options.held)],
     podDisruptionBudgets: sources.podDisruptionBudgets.list(),
     daemonSets: sources.daemonSets.list(),
     namespaces: sources.namespaces.list(),
@@ -62,9 +66,27 @@ export function snapshotProblem(state: ClusterState, options: SnapshotOptions): 
     persistentVolumes: sources.persistentVolumes.list(),
     storageClasses: sources.storageClasses.list(),
     csiNodes: sources.csiNodes.list(),
-    state: { markedForDeletion: marked, nominations, candidates, closedToMoves },
+    state: {
+      markedForDeletion: marked,
+      nominations,
+      candidates,
+      closedToMoves,
+      ...(options.keepsPromises ? { promised: promisesTo(state, pending) } : {}),
+    },
     ...(settings ? { settings } : {}),
   };
+}
+
+/** For pods that wait: the machine that was bought for them, as long as it is meant to stay. */
+function promisesTo(state: ClusterState, pending: readonly Pod[]): Record<string, string> {
+  const promised: Record<string, string> = {};
+  for (const pod of pending) {
+    const claim = state.bookkeeping.of(pod.metadata.uid ?? '')?.nodeClaim;
+    const machine = claim === undefined ? undefined : state.nodeByClaim(claim);
+    const name = (machine?.node ?? machine?.nodeClaim)?.metadata.name;
+    if (name !== undefined && !machine?.markedForDeletion) promised[keyOf(pod)] = name;
+  }
+  return promised;
 }
 
 /** Pods on nodes, and the daemons among those without one: the newest pod of a DaemonSet stands for all it will make. */

@@ -53,6 +53,38 @@ describe('a window', () => {
     expect(endedAt()).toBe(1000);
   });
 
+  test('is opened but not lengthened by what an earlier one held: pods that wait are told again and again', async () => {
+    const { clock, batcher, wait, outcome, endedAt } = setUp();
+    const pods = Array.from({ length: 20 }, (_, i) => `pod-${i}`);
+    wait();
+    for (const pod of pods) {
+      batcher.trigger(pod);
+      await clock.step(500);
+    }
+    await clock.step(5000);
+    expect(endedAt()).toBe(10_000);
+    wait();
+    for (const pod of pods) {
+      batcher.trigger(pod);
+      await clock.step(500);
+    }
+    expect(outcome()).toBe(true);
+    expect(endedAt()).toBe(1000);
+  });
+
+  test('is lengthened by what nobody told for a long time', async () => {
+    const { clock, batcher, wait, endedAt } = setUp();
+    batcher.trigger('old');
+    wait();
+    await clock.step(60_000);
+    batcher.trigger('a');
+    wait();
+    await clock.step(900);
+    batcher.trigger('old');
+    await clock.step(5000);
+    expect(endedAt()).toBe(1900);
+  });
+
   test('ends at the latest after the longest time, however much comes', async () => {
     const { clock, batcher, wait, outcome, endedAt } = setUp();
     batcher.trigger('first');

@@ -14,22 +14,34 @@ export interface BatcherOptions {
 
 /** How long `wait` waits for the first trigger. */
 const firstTriggerMs = 1000;
+/** What was triggered this recently is no news: pods that wait are told every ten seconds. */
+const newsMs = 30_000;
 
-/** Windows of triggers. The same element twice in one window counts once: a pod that is seen again does not delay the rest. */
+/**
+ * Windows of triggers. The same element twice in one window counts once, and one of an earlier window opens another but does
+ * not lengthen it: pods that came over ten seconds are told again over ten seconds, and would delay all that came after them.
+ */
 export class Batcher {
   readonly #options: BatcherOptions;
   readonly #elements = new Set<string>();
+  /** When each was last triggered, the latest last. */
+  readonly #told = new Map<string, number>();
+  #isOpen = false;
   #onNew: (() => void) | undefined;
 
   constructor(options: BatcherOptions) {
     this.#options = options;
   }
 
-  /** Something to plan for, by UID. Opens a window, or lengthens the one that is open; between windows it waits for the next. */
+  /** Something to plan for, by UID. Opens a window, or lengthens the one that is open if it is news; between windows it waits for the next. */
   trigger(element: string): void {
     if (this.#elements.has(element)) return;
     this.#elements.add(element);
-    this.#onNew?.();
+    const now = this.#options.clock.monotonic();
+    const before = this.#told.get(element);
+    this.#told.delete(element);
+    this.#told.set(element, now);
+    if (!this.#isOpen || before === undefined || now - before > newsMs) this.#onNew?.();
   }
 
   /**
@@ -41,13 +53,24 @@ export class Batcher {
       if (this.#elements.size === 0 && !(await this.#event([firstTriggerMs], signal))) return false;
       const { clock, idleMs, maxMs, isMoreComing } = this.#options;
       const end = clock.monotonic() + maxMs;
+      this.#isOpen = true;
       while (!signal.aborted) {
         const isNew = await this.#event([idleMs, end - clock.monotonic()], signal);
         if (clock.monotonic() >= end || !(isNew || isMoreComing?.())) break;
       }
       return true;
     } finally {
+      this.#isOpen = false;
       this.#elements.clear();
+      this.#forget();
+    }
+  }
+
+  #forget(): void {
+    const oldest = this.#options.clock.monotonic() - newsMs;
+    for (const [element, at] of this.#told) {
+      if (at >= oldest) return;
+      this.#told.delete(element);
     }
   }
 

@@ -65,6 +65,7 @@ export function passProblem(options: PassOptions): PassProblem {
     now,
     pending: defaultSpread ? defaultSpread.applyTo(pods.valid) : pods.valid,
     settings: solveSettings(settings),
+    keepsPromises: true,
     ...(hold ? { held: (pod) => hold.holds(pod) } : {}),
   });
   return { problem, pods, volumes };

@@ -4,6 +4,8 @@ import { annotations, labels } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/node-claim.ts';
 import { nodePool } from '../../api/testing/objects.ts';
 import { kinds, type Pod, type PodSpec } from '../../kube/kinds.ts';
+import type { PoolCatalog } from '../../state/pool-catalog.ts';
+import { snapshotProblem } from '../../state/snapshot.ts';
 import { boundPod, launchedClaim, node, pendingPod } from '../../state/testing/objects.ts';
 import { instanceType } from '../testing/fake-cloud.ts';
 import { type TestWorld, type TestWorldOptions, testWorld } from '../testing/world.ts';
@@ -183,6 +185,25 @@ describe('a pod that no node can take', () => {
     await world.advance(30_000);
     expect(await world.claims()).toHaveLength(1);
     expect([...world.state.nodes()].some((machine) => machine.isNominated(world.clock.now()))).toBe(true);
+  });
+});
+
+describe('a machine that was bought', () => {
+  beforeEach(() => begin());
+
+  test('is kept for the pods it was bought for while they wait', async () => {
+    await world.pool();
+    const [claim] = await provision(pendingPod('web'));
+    await world.launch();
+    await world.apply(pendingPod('late'));
+    await world.advance(100);
+    const { state, registry } = world;
+    const catalog = { pools: [], instanceTypes: {}, labels: {}, failures: [] } as unknown as PoolCatalog;
+    const problem = snapshotProblem(state, { catalog, registry, now: world.clock.now(), keepsPromises: true });
+    const promised = Object.entries(problem.state?.promised ?? {});
+    expect(promised.map(([pod, name]) => [pod, state.nodeByName(name)?.nodeClaim?.metadata.name])).toEqual([
+      ['default/web', claim?.metadata.name],
+    ]);
   });
 });
 

@@ -287,7 +287,10 @@ export class Provisioner {
       const target = { nodeClaim: machine.nodeClaim?.metadata.name, node: machine.node?.metadata.name };
       for (const key of pods) {
         const pod = podOf(key);
-        if (pod) clusters.workload.events.publish(nominated(pod, target, this.#nominations));
+        if (!pod) continue;
+        if (target.nodeClaim !== undefined && !machine.initialized)
+          state.bookkeeping.assign(pod.metadata.uid ?? key, target.nodeClaim);
+        clusters.workload.events.publish(nominated(pod, target, this.#nominations));
       }
     }
     if (unready > 0) log.info('computed unready node(s) will fit pod(s)', { nodes: unready, pods: waiting });

@@ -17,7 +17,20 @@ export function withRareFeatures(c: Chooser, problem: Problem): Problem {
   }
   if (chance(c, 15)) made = { ...made, pods: made.pods.map((pod) => apartFromOtherRevisions(pod)) };
   if (chance(c, 15)) made = { ...made, pods: made.pods.map((pod) => (chance(c, 30) ? terminating(pod) : pod)) };
+  if (chance(c, 20)) made = { ...made, state: { ...made.state, promised: promises(c, made) } };
   return made;
+}
+
+/** Pods that wait were planned for nodes that are there, for others, and for some that take none of them. */
+function promises(c: Chooser, { pods, nodes = [], nodeClaims = [] }: Problem): Record<string, string> {
+  const names = [...nodes, ...nodeClaims].map(({ metadata }) => metadata.name ?? '');
+  const planned = pods.filter((pod) => !pod.spec.nodeName && chance(c, 60));
+  return Object.fromEntries(
+    planned.map(({ metadata: { namespace = 'default', name } }) => [
+      `${namespace}/${name}`,
+      pick(c, [...names, 'gone']),
+    ]),
+  );
 }
 
 function mapTypes(

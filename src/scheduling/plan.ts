@@ -82,7 +82,7 @@ function regrouped(world: World, chosen: Plan, first: Plan, thorough: boolean): 
   if (chosen.packed.timedOut) return chosen;
   for (const allowance of [sturdy, 1]) {
     const packed = regroup(world, chosen.packed, chosen.finalizer, { most: maxRegrouped, allowance, thorough });
-    if (!packed) continue;
+    if (!packed) break;
     const next = plan(world, packed, chosen.way);
     if (allowance === 1 || next.price <= Math.max(chosen.price, first.price)) return next;
   }

@@ -2,6 +2,8 @@
 // `karpenter simulate`: the whole program in a world of its own, on virtual time, from a seed. The same seed gives the
 // same run; a broken promise is shown with the shortest story that leads to it.
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { RealClock } from '../base/clock.ts';
+import { ProgressLine } from './progress-line.ts';
 import { UsageError } from './usage-error.ts';
 
 interface SimulateFlags {
@@ -45,10 +47,19 @@ async function run(name: string, flags: SimulateFlags): Promise<void> {
   const { seed, hours, events } = flags;
   const whole = planOf(shape, seed, hours);
   const plan = events === undefined ? whole : prefixOf(whole, events);
-  const options = { scenario: shape, seed, hours, plan };
+  const progress = new ProgressLine(process.stderr, new RealClock());
+  let doing = `${name}, seed ${seed}`;
+  const onMinute = (minutes: number): void =>
+    progress.tell(`${doing}: ${hoursText(minutes)} of ${hoursText(hours * 60)}`);
+  const options = { scenario: shape, seed, hours, plan, onMinute };
   const report = await runWorld(options);
   const failed = report.violations.length > 0;
-  const shrunk = failed && flags.shrink ? await shortestPrefix(report, options) : undefined;
+  const attempts = 10;
+  const onAttempt = (attempt: number): void => {
+    doing = `a promise was broken; looking for the shortest story, try ${attempt} of at most ${attempts}`;
+  };
+  const shrunk = failed && flags.shrink ? await shortestPrefix(report, options, attempts, onAttempt) : undefined;
+  progress.end();
   if (flags.output === 'json') {
     const shortest = shrunk && { events: shrunk.events, of: shrunk.of, violations: shrunk.report.violations };
     console.log(JSON.stringify({ ...report, ...(shortest ? { shortest } : {}) }, undefined, 2));
@@ -58,6 +69,11 @@ async function run(name: string, flags: SimulateFlags): Promise<void> {
   }
   // Whatever is left of the world must not hold up the end.
   process.exitCode = failed ? 1 : 0;
+}
+
+/** `1:05 h`. */
+function hoursText(minutes: number): string {
+  return `${Math.floor(minutes / 60)}:${String(Math.floor(minutes % 60)).padStart(2, '0')} h`;
 }
 
 function wholeNumber(value: string): number {

@@ -13,6 +13,8 @@ export interface RunOptions {
   readonly hours: number;
   /** Instead of the plan that follows from the seed: a shorter one. */
   readonly plan?: Plan;
+  /** Is told how many minutes of its time have passed. Does not change the run. */
+  readonly onMinute?: (minutes: number) => void;
 }
 
 export interface RunReport {
@@ -41,7 +43,7 @@ export async function runWorld(options: RunOptions): Promise<RunReport> {
   if (!shape) throw new RangeError(`no scenario is named ${JSON.stringify(scenario)}`);
   const world = await World.build(shape, seed);
   try {
-    await world.run(options.plan ?? planOf(shape, seed, hours));
+    await world.run(options.plan ?? planOf(shape, seed, hours), options.onMinute);
   } finally {
     await world.close();
   }

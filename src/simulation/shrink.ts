@@ -17,7 +17,12 @@ export interface Shrunk {
  * Runs shorter and shorter prefixes of the plan that led to a violation. At most `attempts` worlds are run: each time
  * the half that is left is tried, so that ten find the end of a thousand events.
  */
-export async function shortestPrefix(failed: RunReport, options: RunOptions, attempts = 10): Promise<Shrunk> {
+export async function shortestPrefix(
+  failed: RunReport,
+  options: RunOptions,
+  attempts = 10,
+  onAttempt?: (attempt: number) => void,
+): Promise<Shrunk> {
   const { scenario, seed, hours } = options;
   const shape = typeof scenario === 'string' ? scenarioNamed(scenario)! : scenario;
   const plan = options.plan ?? planOf(shape, seed, hours);
@@ -27,6 +32,7 @@ export async function shortestPrefix(failed: RunReport, options: RunOptions, att
   let [enough, tooFew, report] = [since, -1, failed];
   for (let i = 0; i < attempts && enough - tooFew > 1; i++) {
     const middle = Math.floor((enough + tooFew) / 2);
+    onAttempt?.(i + 1);
     const run = await runWorld({ ...options, plan: prefixOf(plan, middle) });
     if (run.violations[0]?.invariant === invariant) [enough, report] = [middle, run];
     else tooFew = middle;

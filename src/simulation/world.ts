@@ -53,6 +53,7 @@ export class World {
   readonly #paths: PathCounter;
   readonly #happenings: readonly Happening[];
   readonly #faults: readonly Fault[];
+  #onMinute: ((minutes: number) => void) | undefined;
   readonly #endFault = new Set<() => void>();
 
   private constructor(shape: ScenarioShape, seed: number, parts: Foundations) {
@@ -157,7 +158,8 @@ export class World {
   }
 
   /** Runs a plan to its end, or to its first violation. */
-  async run(plan: Plan): Promise<void> {
+  async run(plan: Plan, onMinute?: (minutes: number) => void): Promise<void> {
+    this.#onMinute = onMinute;
     for (const moment of plan.moments) {
       await this.#until(moment.atMs);
       if (this.judge.violations.length > 0) break;
@@ -185,6 +187,7 @@ export class World {
       if (to === nextMinute) {
         this.judge.minute();
         this.tally.minute();
+        this.#onMinute?.((to - this.startedAt) / minute);
       }
     }
   }

@@ -2,7 +2,7 @@
 // Controllers as processes against a real API server: ours and, for the race, upstream's, with the same settings.
 import { tool } from '../../hack/tools/tools.ts';
 import { kubectl } from './kubectl.ts';
-import { freePort, RunningProgram } from './processes.ts';
+import { freePort, RunningProgram, startListening } from './processes.ts';
 
 export type ControllerName = 'ours' | 'upstream';
 
@@ -22,9 +22,7 @@ export async function applyCrds(kubeconfig: string): Promise<void> {
 
 /** Starts a controller with upstream's end-to-end settings and waits until it says that it is ready. */
 export async function startController(which: ControllerName, options: ControllerOptions): Promise<RunningProgram> {
-  const { program, health } = await launchController(which, options);
-  await program.until(async () => (await fetch(`http://127.0.0.1:${health}/readyz`)).ok);
-  return program;
+  return startListening(() => launchController(which, options));
 }
 
 /** The same without waiting; `health` is the port of its probes. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Child processes of the tests: started with their output kept for the moment they fail, always ended.
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
 import { createServer } from 'node:net';
 
@@ -83,18 +84,45 @@ export class RunningProgram {
   }
 }
 
-/** A port on loopback that was free a moment ago. */
-export function freePort(): Promise<number> {
+const given = new Set<number>();
+
+/**
+ * A port on loopback that was free a moment ago, and was not given before. It is below those that the system picks for
+ * the near end of connections: one of those may be taken by any client before the program listens.
+ */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(20_000, 32_000);
+    if (given.has(port) || !(await isFree(port))) continue;
+    given.add(port);
+    return port;
+  }
+}
+
+function isFree(port: number): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const server = createServer();
-    server.on('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() =>
-        typeof address === 'object' && address ? resolve(address.port) : reject(new Error('no port')),
-      );
-    });
+    server.on('error', (error: NodeJS.ErrnoException) =>
+      error.code === 'EADDRINUSE' ? resolve(false) : reject(error),
+    );
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
   });
+}
+
+/** Launches a program and waits until it is ready; on other ports when somebody took one of them in the meantime. */
+export async function startListening(
+  launch: () => Promise<{ program: RunningProgram; health: number }>,
+): Promise<RunningProgram> {
+  for (let triesLeft = 4; ; triesLeft--) {
+    const { program, health } = await launch();
+    try {
+      await program.until(async () => (await fetch(`http://127.0.0.1:${health}/readyz`)).ok);
+      return program;
+    } catch (error) {
+      await program.stop();
+      if (triesLeft === 0 || !/EADDRINUSE|address already in use/i.test(program.output)) throw error;
+    }
+  }
 }
 
 /** What a command printed and how it ended; never throws on a non-zero exit. */

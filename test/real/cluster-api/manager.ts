@@ -9,7 +9,7 @@ import { SystemRandom } from '../../../src/base/random.ts';
 import { makeCertificate } from '../../../src/embedded/certificates.ts';
 import { clusterApiCrds } from '../../../src/embedded/clouds/cluster-api/crds.ts';
 import { apply, kubectl } from '../kubectl.ts';
-import { freePort, RunningProgram } from '../processes.ts';
+import { freePort, RunningProgram, startListening } from '../processes.ts';
 
 const namespace = 'default';
 const clusterName = 'workload';
@@ -88,11 +88,10 @@ export async function startManager(hub: string, folder: string, log?: string): P
   const { certificate, key } = makeCertificate(new RealClock(), new SystemRandom(), ['localhost'], ['127.0.0.1']);
   writeFileSync(join(certificates, 'tls.crt'), certificate);
   writeFileSync(join(certificates, 'tls.key'), key);
-  const [webhooks, health] = [await freePort(), await freePort()];
-  const manager = new RunningProgram(
-    'the Cluster API manager',
-    await tool('cluster-api'),
-    [
+  const path = await tool('cluster-api');
+  return startListening(async () => {
+    const [webhooks, health] = [await freePort(), await freePort()];
+    const args = [
       `--kubeconfig=${hub}`,
       `--webhook-cert-dir=${certificates}`,
       `--webhook-port=${webhooks}`,
@@ -103,9 +102,7 @@ export async function startManager(hub: string, folder: string, log?: string): P
       '--kube-api-burst=400',
       '--clustercache-client-qps=200',
       '--clustercache-client-burst=400',
-    ],
-    log ? { log } : {},
-  );
-  await manager.until(async () => (await fetch(`http://127.0.0.1:${health}/readyz`)).ok);
-  return manager;
+    ];
+    return { program: new RunningProgram('the Cluster API manager', path, args, log ? { log } : {}), health };
+  });
 }

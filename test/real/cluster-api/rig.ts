@@ -13,7 +13,7 @@ import type { AuditLog } from '../audit.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane.ts';
 import { applyCrds } from '../controllers.ts';
 import { apply } from '../kubectl.ts';
-import { execute, freePort, RunningProgram } from '../processes.ts';
+import { execute, freePort, RunningProgram, startListening } from '../processes.ts';
 import { startInfrastructure } from './infrastructure.ts';
 import { installClusterApi, startManager } from './manager.ts';
 import { auditLog, hubRights, workloadRights } from './rights.ts';
@@ -188,18 +188,20 @@ async function startGuidesController(options: {
   const { hub, workload, log } = options;
   const { code, stdout, stderr } = await execute('make', ['build']);
   if (code !== 0) throw new Error(`make build ended with ${code}:\n${stdout}${stderr}`);
-  const [metrics, health] = [await freePort(), await freePort()];
   const line = `--cluster-api-kubeconfig ${hub} --leader-election-namespace kube-system`;
-  const controller = new RunningProgram('the controller', './bin/karpenter-clusterapi-controller', line.split(' '), {
-    env: {
+  return startListening(async () => {
+    const [metrics, health] = [await freePort(), await freePort()];
+    const env = {
       ...process.env,
       KUBECONFIG: workload,
       SYSTEM_NAMESPACE: 'kube-system',
       METRICS_PORT: String(metrics),
       HEALTH_PROBE_PORT: String(health),
-    },
-    ...(log ? { log } : {}),
+    };
+    const program = new RunningProgram('the controller', './bin/karpenter-clusterapi-controller', line.split(' '), {
+      env,
+      ...(log ? { log } : {}),
+    });
+    return { program, health };
   });
-  await controller.until(async () => (await fetch(`http://127.0.0.1:${health}/readyz`)).ok);
-  return controller;
 }

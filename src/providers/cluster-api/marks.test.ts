@@ -17,6 +17,9 @@ interface Mark {
 
 const here = 'src/providers/cluster-api';
 const provider = `${here}/provider.test.ts`;
+const launching = `${here}/launching.test.ts`;
+const removing = `${here}/removing.test.ts`;
+const drift = `${here}/drift.test.ts`;
 const catalog = `${here}/catalog.test.ts`;
 const shape = `${here}/shape.test.ts`;
 const ledger = `${here}/ledger.test.ts`;
@@ -30,7 +33,7 @@ const marks: readonly Mark[] = [
   {
     mark: '§1 GAP',
     about: 'only MachineDeployments',
-    seen: { [provider]: ['MachineSets are members too'], [`${here}/orphans.test.ts`]: ['§1 GAP: orphan Machines'] },
+    seen: { [launching]: ['MachineSets are members too'], [`${here}/orphans.test.ts`]: ['§1 GAP: orphan Machines'] },
     played: ['a MachineSet of its own', 'machines without an owner'],
   },
   {
@@ -49,7 +52,7 @@ const marks: readonly Mark[] = [
   {
     mark: '§2 GAP',
     about: 'no minimum size',
-    seen: { [ledger]: ['§2 GAP: never goes below the minimum'], [provider]: ['§2 GAP: keeps the minimum size'] },
+    seen: { [ledger]: ['§2 GAP: never goes below the minimum'], [removing]: ['§2 GAP: keeps the minimum size'] },
     played: ['a minimum size is kept'],
   },
   { mark: '§2 TRAP', about: 'no pods without maxPods', seen: { [shape]: ['§2 TRAP: has room for 110 pods'] } },
@@ -67,7 +70,7 @@ const marks: readonly Mark[] = [
   {
     mark: '§2 TRAP',
     about: 'an annotation that Cluster API writes as well',
-    seen: { [provider]: ["§2 TRAP: Cluster API's own annotation"] },
+    seen: { [launching]: ["§2 TRAP: Cluster API's own annotation"] },
   },
   {
     mark: '§3 TRAP',
@@ -80,7 +83,8 @@ const marks: readonly Mark[] = [
     about: 'paused, deleting, rolling and broken members',
     seen: {
       [catalog]: ['§4 GAP: a paused one is known'],
-      [provider]: ['a member that says it cannot make Machines', '§6.4 TRAP: waits for a rollout'],
+      [launching]: ['a member that says it cannot make Machines'],
+      [removing]: ['§6.4 TRAP: waits for a rollout'],
     },
   },
   {
@@ -98,31 +102,31 @@ const marks: readonly Mark[] = [
   {
     mark: '§5 BUG',
     about: 'a maximum that a batch exceeds',
-    seen: { [ledger]: ['§5 BUG: refuses what does not fit'], [provider]: ['§5 BUG: a batch does not exceed'] },
+    seen: { [ledger]: ['§5 BUG: refuses what does not fit'], [launching]: ['§5 BUG: a batch does not exceed'] },
     played: ['a maximum size is kept inside one batch'],
   },
   {
     mark: '§6.1 GAP',
     about: 'NodeClasses that are missing or not ready',
-    seen: { [provider]: ['§6.1 GAP: is refused for a NodeClass'] },
+    seen: { [launching]: ['§6.1 GAP: is refused for a NodeClass'] },
   },
   {
     mark: '§6.1 GAP',
     about: 'the first type by name is bought',
-    seen: { [provider]: ['§6.1 GAP: takes the cheapest'] },
+    seen: { [launching]: ['§6.1 GAP: takes the cheapest'] },
     played: ['machines move to a MachineDeployment that is cheaper'],
   },
   {
     mark: '§6.2 BUG',
     about: 'a list that fails counts as empty',
-    seen: { [provider]: ['§6.2 BUG: Machines that cannot be listed'] },
+    seen: { [launching]: ['§6.2 BUG: Machines that cannot be listed'] },
     played: ['the management cluster restarts in the middle of a launch'],
   },
   {
     mark: '§6.2 BUG',
     about: 'a Machine with two NodeClaims',
     seen: {
-      [provider]: ['§6.2 BUG: no Machine ever has two', '§6.2 BUG: a Machine that somebody claimed'],
+      [launching]: ['§6.2 BUG: no Machine ever has two', '§6.2 BUG: a Machine that somebody claimed'],
       [`${here}/many.test.ts`]: ['1,000 NodeClaims over 50 MachineDeployments'],
       [`${here}/planted.test.ts`]: ['cluster-api-binds-twice'],
     },
@@ -132,7 +136,7 @@ const marks: readonly Mark[] = [
     mark: '§6.2 TRAP',
     about: 'Machines that were there before are taken',
     seen: {
-      [provider]: ['§6.2 TRAP: never takes a Machine that was there before'],
+      [launching]: ['§6.2 TRAP: never takes a Machine that was there before'],
       [ledger]: ['§6.2 TRAP: keeps Machines apart'],
       [`${here}/planted.test.ts`]: ['cluster-api-adopts-strangers'],
     },
@@ -141,14 +145,14 @@ const marks: readonly Mark[] = [
   {
     mark: '§6.2 TRAP',
     about: 'the member label in the template',
-    seen: { [provider]: ['§6.2 TRAP: works when the member label is in the template'] },
+    seen: { [launching]: ['§6.2 TRAP: works when the member label is in the template'] },
     played: ['the member label may be in the template'],
   },
   {
     mark: '§6.4 BUG',
     about: 'each retry lowers replicas again',
     seen: {
-      [provider]: ['§6.4 BUG: lowers replicas once'],
+      [removing]: ['§6.4 BUG: lowers replicas once'],
       [`${here}/planted.test.ts`]: ['cluster-api-lowers-again'],
     },
     played: ['managers that stand still'],
@@ -156,7 +160,7 @@ const marks: readonly Mark[] = [
   {
     mark: '§6.4 TRAP',
     about: 'lowering in the middle of a rollout',
-    seen: { [provider]: ['§6.4 TRAP: waits for a rollout', 'when the wrong Machine was chosen'] },
+    seen: { [removing]: ['§6.4 TRAP: waits for a rollout', 'when the wrong Machine was chosen'] },
     played: ['a rollout of Cluster API itself', 'a Machine that somebody deletes', 'somebody scales the same'],
   },
   {
@@ -168,7 +172,7 @@ const marks: readonly Mark[] = [
     mark: '§6.9 GAP',
     about: 'no drift',
     seen: {
-      [provider]: ['§6.9 GAP: %s', '§15 (61): is left to Cluster API', 'comes from labels that the member tells'],
+      [drift]: ['§6.9 GAP: %s', '§15 (61): is left to Cluster API', 'comes from labels that the member tells'],
     },
     played: ['machines follow a new template'],
   },
@@ -202,7 +206,7 @@ const marks: readonly Mark[] = [
   {
     mark: '§10 GAP',
     about: 'no metrics, no events',
-    seen: { [provider]: ['§10 GAP: and all of it is counted'], [nodeClass]: ["toContain('InvalidMember')"] },
+    seen: { [launching]: ['§10 GAP: and all of it is counted'], [nodeClass]: ["toContain('InvalidMember')"] },
   },
   {
     mark: '§11 GAP',

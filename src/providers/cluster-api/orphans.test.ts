@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { NodeClaim } from '../../api/node-claim.ts';
 import { isNodeClaimNotFound } from '../../cloud/errors.ts';
 import { annotations, capacityAnnotations, memberLabel } from './names.ts';
-import { CapiWorld } from './testing/world.ts';
+import { CapiWorld, failure } from './testing/world.ts';
 
 const group = 'infrastructure.cluster.x-k8s.io';
 const namespace = 'default';
@@ -40,11 +40,6 @@ async function template(name: string, told: Record<string, string> = {}): Promis
 
 const infrastructures = async (): Promise<(string | undefined)[]> =>
   (await w.hub.resource(infrastructure).list()).items.map(({ metadata }) => metadata.name);
-const failure = (promise: Promise<unknown>): Promise<unknown> =>
-  promise.then(
-    () => undefined,
-    (error: unknown) => error,
-  );
 
 async function launched(name: string): Promise<NodeClaim> {
   return w.launch(await w.claim(name));

@@ -188,6 +188,12 @@ export class CapiWorld {
     return this.clock.finish(promise, limitMs);
   }
 
+  /** A member with so many Machines of others, all of them up. */
+  async running(name: string, replicas: number): Promise<void> {
+    await this.member(name, { replicas });
+    await this.pass(30_000);
+  }
+
   /** A member with machines of 4 CPUs and 8 GiB. */
   async member(name: string, options: MemberOptions = {}): Promise<Scalable> {
     const { namespace = 'default', replicas = 0, kind = 'MachineDeployment' } = options;
@@ -360,6 +366,13 @@ export class CapiWorld {
     };
   }
 }
+
+/** What it failed with; undefined when it did not. */
+export const failure = (promise: Promise<unknown>): Promise<unknown> =>
+  promise.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
 
 export const conflictAnswer: TransportResponse = {
   status: 409,

@@ -59,6 +59,8 @@ export interface LedgerInstance {
   readonly leavingAt?: number;
   /** Why it went, when it was not the controller that asked: 'interrupted', 'died', … */
   readonly goneBecause?: string;
+  /** Its cloud made it so that no Node comes of it. */
+  readonly isBroken?: boolean;
 }
 
 export interface Ledger {

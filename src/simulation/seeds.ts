@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The seeds that are run for every change, chosen before anything was found with them: the numbers from one on.
 
-/** How the hours of a run are divided: mostly small worlds, which are cheap, and some of full size. */
+/** How the hours of a run are divided: mostly small worlds, which are cheap, some of full size, and one of a provider. */
 const rotation = [
   'small',
   'small',
@@ -10,7 +10,7 @@ const rotation = [
   'small',
   'small',
   'crashes',
-  'small',
+  'cluster-api',
   'storm',
   'bad-cloud',
 ] as const;

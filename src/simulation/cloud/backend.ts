@@ -256,7 +256,10 @@ export class Backend {
   }
 
   #boot(machine: Machine): void {
-    if (this.mishaps.happens('never-joins')) return;
+    if (this.mishaps.happens('never-joins')) {
+      machine.isBroken = true;
+      return;
+    }
     const lies = this.mishaps.happens('lies-about-capacity');
     const bootMs = 20 * second + this.#random.int(70 * second) + (this.mishaps.happens('joins-late') ? lateMs : 0);
     this.#after(bootMs, () => this.#nodes.join(machine, { lies }));

@@ -21,6 +21,7 @@ export interface Machine extends LedgerInstance {
   deletingAt?: number;
   goneAt?: number;
   goneBecause?: string;
+  isBroken?: boolean;
 }
 
 export class Books implements Ledger {

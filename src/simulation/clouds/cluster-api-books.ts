@@ -52,6 +52,7 @@ export interface BookedMachine extends LedgerInstance {
   deletingAt?: number;
   goneAt?: number;
   goneBecause?: string;
+  isBroken?: boolean;
 }
 
 /** A MachineDeployment as people and the autoscaler share it. */

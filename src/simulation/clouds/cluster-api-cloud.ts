@@ -198,8 +198,10 @@ class Managers {
     const { uid = '' } = metadata;
     let behavior = this.#behaviors.get(uid);
     if (!behavior) {
-      behavior = this.#draw(this.#books.machine(uid)?.isStranger ?? false);
+      const booked = this.#books.machine(uid);
+      behavior = this.#draw(booked?.isStranger ?? false);
       this.#behaviors.set(uid, behavior);
+      if (booked && (behavior.fails || behavior.neverProvisions || behavior.neverJoins)) booked.isBroken = true;
     }
     return behavior;
   }

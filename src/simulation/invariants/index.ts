@@ -14,6 +14,7 @@ import { machineInvariants } from './machines.ts';
 import { placementInvariants } from './placement.ts';
 import { podsRun } from './pods-run.ts';
 import { quietInvariants } from './quiet.ts';
+import { littleWaste } from './waste.ts';
 
 export function allInvariants(parts: { readonly fleet: Fleet }): Invariant[] {
   return [
@@ -23,6 +24,7 @@ export function allInvariants(parts: { readonly fleet: Fleet }): Invariant[] {
     ...disruptionInvariants(),
     limitsKept(),
     ...lifecycleInvariants(),
+    littleWaste(),
     ...placementInvariants(),
     fieldsKept(),
     oneLeader(parts),

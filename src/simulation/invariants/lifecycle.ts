@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the order of a machine to its end: what is promised about reservations, ages and deadlines, about pods that are on a
-// node when it goes, and about machines that nobody needs.
+// From the order of a machine to its end: what is promised about reservations, ages and deadlines, and about pods that are
+// on a node when it goes.
 import type { NodeClaim } from '../../api/node-claim.ts';
 import type { Node, Pod } from '../../kube/kinds.ts';
 import { parseDuration, parseTime } from '../../kube/time.ts';
@@ -19,7 +19,7 @@ const deadlineAnnotation = 'karpenter.sh/nodeclaim-termination-timestamp';
 const disruptedTaint = 'karpenter.sh/disrupted';
 
 export function lifecycleInvariants(): Invariant[] {
-  return [drained(), reservations(), aged(), inTime(), joined(), lost(), waste()];
+  return [drained(), reservations(), aged(), inTime(), joined(), lost()];
 }
 
 function claimsOf(facts: Facts): readonly NodeClaim[] {
@@ -191,34 +191,3 @@ function lost(): Invariant {
     },
   };
 }
-
-/** Of many machines few are bought that no pod ever ran on. */
-function waste(): Invariant {
-  const used = new Set<string>();
-  const nodes = new Map<string, string>();
-  return {
-    name: 'machines/waste',
-    onChange({ collection, event }) {
-      if (collection === collections.nodes && event.type !== 'DELETED') {
-        // Some clouds say only later which machine a Node is.
-        const { metadata, spec } = event.object as Node;
-        nodes.set(metadata.name ?? '', spec?.providerID ?? '');
-      } else if (collection === collections.pods) {
-        const { spec, metadata } = event.object as Pod;
-        if (spec.nodeName && !metadata.ownerReferences?.some(({ kind }) => kind === 'DaemonSet'))
-          used.add(spec.nodeName);
-      }
-    },
-    onQuiet(facts, report) {
-      const machines = new Set([...used].map((name) => nodes.get(name)));
-      const bought = facts.clouds.flatMap(({ ledger }) => ledger.all().filter(({ claim }) => claim !== undefined));
-      if (bought.length < fewestMachines) return;
-      report.checked();
-      const wasted = bought.filter(({ providerID }) => !machines.has(providerID)).length;
-      if (wasted > bought.length * mostWaste) report.violated(`${wasted} of ${bought.length} machines never ran a pod`);
-    },
-  };
-}
-
-const fewestMachines = 20;
-const mostWaste = 0.35;

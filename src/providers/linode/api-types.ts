@@ -68,6 +68,10 @@ export interface LinodeInstance {
   readonly placement_group?: { readonly id: number } | null;
   readonly disk_encryption?: string;
   readonly has_user_data?: boolean;
+  readonly specs?: {
+    /** MB of storage. */
+    readonly disk: number;
+  };
 }
 
 export interface LkeCluster {

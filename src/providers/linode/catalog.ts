@@ -16,6 +16,7 @@ import type { Metrics } from '../../runtime/metrics.ts';
 import type { Account, Place } from './account.ts';
 import type { LinodeType, Region, RegionAvailability } from './api-types.ts';
 import type { LinodeClient } from './client.ts';
+import { rootDiskMb } from './furnish.ts';
 import { instanceTypesOf, type Observed } from './instance-types.ts';
 import { linodeMetrics } from './metrics.ts';
 import { providerScheme } from './names.ts';
@@ -38,8 +39,6 @@ export interface CatalogOptions {
 /** Plans and prices change by announcement, availability by the minute. */
 const plansMs = 10 * 60_000;
 const availabilityMs = 60_000;
-/** What Linode gives a machine with an image, unless told. */
-export const usualSwapMb = 512;
 
 /** Which capability of a region a class of plans needs. */
 const capabilities: Readonly<Record<string, string>> = {
@@ -103,9 +102,10 @@ export class Catalog {
     const stock = await this.#current();
     const { unavailable, mode, memoryOverhead } = this.#options;
     const kubelet = nodeClass?.spec?.kubelet;
-    const swapMb = mode === 'lke' ? 0 : (nodeClass?.spec?.swapSize ?? nodeClass?.spec?.swap_size ?? usualSwapMb);
+    const { swapSize, swap_size = swapSize, osDisk, dataDisks = {} } = nodeClass?.spec ?? {};
+    const disks = [swap_size, osDisk?.size, ...Object.values(dataDisks).map(({ size }) => size)];
     // All that an answer depends on, the NodeClass by its content: a changed kubelet setting counts at once.
-    const key = JSON.stringify([kubelet ?? null, swapMb, unavailable.signature, this.#memoryChanges]);
+    const key = JSON.stringify([kubelet ?? null, disks, unavailable.signature, this.#memoryChanges]);
     let made = this.#made.get(stock);
     if (!made) {
       made = new Map();
@@ -120,13 +120,13 @@ export class Catalog {
           region: stock.region.id,
           kubelet,
           memoryOverhead,
-          swapMb,
+          ...(mode === 'lke' ? {} : { rootDiskMb: (planMb) => rootDiskMb(planMb, nodeClass?.spec ?? {}) }),
           observed: (type) => this.#observed(type),
           available: (type) => !stock.missing.has(type) && !unavailable.has(type),
         }),
       ) as readonly InstanceType[];
       made.set(key, types);
-      this.#measure(types, stock.region.id);
+      this.#measure(types, stock);
     }
     return types;
   }
@@ -167,16 +167,16 @@ export class Catalog {
     this.#memoryChanges++;
   }
 
-  #measure(types: readonly InstanceType[], region: string): void {
+  #measure(types: readonly InstanceType[], { plans, region: { id: region } }: Stock): void {
     const { metrics } = this.#options;
-    const names = new Set(types.map(({ name }) => name));
-    // What is sold no more has no price.
-    for (const gone of [...this.#measured].filter((name) => !names.has(name))) {
+    const sold = new Set(plans.map(({ id }) => id));
+    // What is sold no more has no price. What one class cannot use another may.
+    for (const gone of [...this.#measured].filter((name) => !sold.has(name))) {
       for (const gauge of ['cpuCores', 'memoryBytes', 'available', 'price'] as const) {
         metrics.gauge(linodeMetrics[gauge]).deleteMatching({ instance_type: gone });
       }
     }
-    this.#measured = names;
+    this.#measured = new Set([...this.#measured, ...types.map(({ name }) => name)].filter((name) => sold.has(name)));
     for (const { name, capacity, offerings } of types) {
       metrics.gauge(linodeMetrics.cpuCores).set({ instance_type: name }, Number(capacity['cpu'] ?? 0));
       const memory = Quantity.parse(capacity['memory'] ?? '0').toNumber();

@@ -19,10 +19,22 @@ interface Config {
 }
 
 const mb = 1024n * 1024n;
+/** What Linode gives a machine with an image to swap to, unless told. */
+const usualSwapMb = 512;
 
 /** Whether machines of a class need more than one request. */
 export function needsFurnishing({ osDisk, dataDisks }: LinodeNodeClassSpec): boolean {
   return osDisk !== undefined || Object.keys(dataDisks ?? {}).length > 0;
+}
+
+/** MB of a plan's storage that the disk with the image gets; none where the plan is too small for all disks of the class. */
+export function rootDiskMb(planMb: number, spec: LinodeNodeClassSpec): number {
+  const swapMb = spec.swapSize ?? spec.swap_size ?? usualSwapMb;
+  const dataMb = Object.values(spec.dataDisks ?? {}).reduce((sum, { size }) => sum + sizeOf(size), 0);
+  const restMb = Math.max(0, planMb - swapMb - dataMb);
+  if (!spec.osDisk) return restMb;
+  const wantedMb = sizeOf(spec.osDisk.size);
+  return wantedMb <= restMb ? wantedMb : 0;
 }
 
 /** Makes and attaches the disks, and boots. Throws what the API threw; safe to repeat. */
@@ -33,11 +45,13 @@ export async function furnish(
   signal: AbortSignal,
 ): Promise<void> {
   const base = `linode/instances/${linode.id}`;
-  const { status } = await client.get<LinodeInstance>(base, signal);
+  const { status, specs } = await client.get<LinodeInstance>(base, signal);
   if (status === 'running' || status === 'booting' || status === 'rebooting') return;
   const disks = await client.list<Disk>(`${base}/disks`, { signal });
   const [root] = disks.filter(({ filesystem }) => filesystem !== 'swap').sort((a, b) => a.id - b.id);
-  if (root && spec.osDisk) await shrink(client, `${base}/disks/${root.id}`, root, sizeOf(spec.osDisk.size), signal);
+  // It was made as large as the plan allows: whatever the others need comes from it.
+  const wantedMb = specs ? rootDiskMb(specs.disk, spec) : spec.osDisk ? sizeOf(spec.osDisk.size) : 0;
+  if (root && wantedMb > 0) await shrink(client, `${base}/disks/${root.id}`, root, wantedMb, signal);
   const devices: Record<string, { disk_id: number }> = {};
   for (const [device, wanted] of Object.entries(spec.dataDisks ?? {})) {
     const label = wanted.label ?? `karpenter-${device}`;

@@ -23,8 +23,8 @@ export interface InstanceTypeOptions {
   readonly kubelet: LinodeKubelet | undefined;
   /** The part of the memory that a Node does not show. */
   readonly memoryOverhead: number;
-  /** MB of the plan's storage that go to swap. */
-  readonly swapMb?: number;
+  /** How many of the MB of a plan's storage the first disk gets: all of them, unless told. */
+  readonly rootDiskMb?: (planMb: number) => number;
   readonly observed: (type: string) => Observed | undefined;
   readonly available: (type: string) => boolean;
 }
@@ -48,10 +48,10 @@ export function instanceTypesOf(plans: readonly LinodeType[], options: InstanceT
     .sort((a, b) => compareStrings(a.name, b.name));
 }
 
-function isUsable(plan: LinodeType, { mode }: InstanceTypeOptions): boolean {
+function isUsable(plan: LinodeType, { mode, rootDiskMb }: InstanceTypeOptions): boolean {
   const isSane = [plan.vcpus, plan.memory, plan.disk].every((amount) => Number.isSafeInteger(amount) && amount > 0);
   // LKE does not take Nanodes.
-  return isSane && !(mode === 'lke' && plan.class === 'nanode');
+  return isSane && !(mode === 'lke' && plan.class === 'nanode') && (rootDiskMb?.(plan.disk) ?? plan.disk) > 0;
 }
 
 function instanceTypeOf(plan: LinodeType, options: InstanceTypeOptions): InstanceType {
@@ -124,14 +124,14 @@ export function podsOf(plan: Pick<LinodeType, 'vcpus'>, kubelet: LinodeKubelet |
 }
 
 function capacityOf(plan: LinodeType, options: InstanceTypeOptions): Resources {
-  const { kubelet, memoryOverhead, swapMb = 0 } = options;
+  const { kubelet, memoryOverhead, rootDiskMb } = options;
   const reckoned = BigInt(plan.memory - Math.ceil(plan.memory * memoryOverhead)) * mib;
   const memory = options.observed(plan.id)?.memory ?? reckoned;
   return {
     cpu: String(plan.vcpus),
     memory: bytes(memory),
     pods: String(podsOf(plan, kubelet)),
-    'ephemeral-storage': bytes(BigInt(Math.max(0, plan.disk - swapMb)) * mib),
+    'ephemeral-storage': bytes(BigInt(rootDiskMb?.(plan.disk) ?? plan.disk) * mib),
     ...(plan.gpus ? { [gpuResource]: String(plan.gpus) } : {}),
     ...(plan.accelerated_devices ? { [acceleratorResource]: String(plan.accelerated_devices) } : {}),
   };

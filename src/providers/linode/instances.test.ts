@@ -115,6 +115,41 @@ describe('a Linode', () => {
     expect(data.map(({ size }) => size)).toEqual(expect.arrayContaining([20 * 1024, 10 * 1024]));
     expect(await world.person('GET', path)).toMatchObject({ status: 'running' });
   });
+
+  test('with data disks and no word about the first one: that one gets what is left', async () => {
+    const world = await start({ nodeClass: { swapSize: 1024, dataDisks: { sdb: { size: '10Gi' } } } });
+    const { providerID, capacity } = await world.create(world.claim('a'));
+    await world.pass(120_000);
+    const path = `/linode/instances/${id(providerID)}`;
+    const { data } = await world.person<{ data: { size: number }[] }>('GET', `${path}/disks`);
+    const { specs, status } = await world.person<{ specs: { disk: number }; status: string }>('GET', path);
+    const rest = specs.disk - 1024 - 10 * 1024;
+    expect(data.map(({ size }) => size).sort((a, b) => a - b)).toEqual([1024, 10 * 1024, rest]);
+    expect([status, capacity['ephemeral-storage']]).toEqual(['running', `${rest}Mi`]);
+  });
+
+  test('is never of a plan that the disks do not fit on', async () => {
+    const world = await start({ nodeClass: { osDisk: { size: '60Gi' }, dataDisks: { sdc: { size: '30Gi' } } } });
+    const types = await world.finish(world.provider.instanceTypes(world.nodePool(), world.signal));
+    expect(types.map(({ name }) => name)).not.toContain('g6-standard-2'); // 80 GB
+    expect(new Set(types.map(({ capacity }) => capacity['ephemeral-storage']))).toEqual(new Set([`${60 * 1024}Mi`]));
+    const { labels } = await world.create(world.claim('a'));
+    expect(Number(labels['karpenter.k8s.linode/instance-disk'])).toBeGreaterThanOrEqual(90 * 1024 + 512);
+    await world.pass(120_000);
+    expect(await world.linodes()).toMatchObject([{ status: 'running' }]);
+  });
+
+  test('whose disks Linode refuses says so on its NodeClaim', async () => {
+    const world = await start({ nodeClass: { dataDisks: { sdb: { size: '10Gi' } } } });
+    const errors = [{ field: 'filesystem', reason: 'filesystem is not valid' }];
+    world.fault = ({ method, path }) =>
+      method === 'POST' && path.endsWith('/disks')
+        ? { status: 400, headers: {}, body: JSON.stringify({ errors }) }
+        : undefined;
+    const failure = await world.failure(world.provider.create(world.claim('a'), world.signal));
+    expect(failure).toMatchObject({ conditionReason: 'InstanceCreationFailed' });
+    expect(String(failure)).toContain('filesystem is not valid');
+  });
 });
 
 describe('only one', () => {

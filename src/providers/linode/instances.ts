@@ -86,7 +86,11 @@ export class InstanceMachines implements Machines {
       const before = (await waitFor(this.#list(), signal)).find(({ tags }) => uidOf(tags) === uid);
       const linode = before ?? (await this.#launch(claim, await planner.plan(), signal));
       const spec = planner.nodeClass?.spec ?? {};
-      if (needsFurnishing(spec)) await furnish(this.#options.client, linode, spec, signal);
+      if (needsFurnishing(spec)) {
+        await furnish(this.#options.client, linode, spec, signal).catch((error: unknown) => {
+          throw asCreateError(error);
+        });
+      }
       return machineOf(linode);
     });
   }

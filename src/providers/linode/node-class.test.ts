@@ -76,9 +76,20 @@ describe('the account', () => {
 });
 
 describe('what a class names', () => {
-  test('a user’s tag may not be taken for one of ours', async () => {
+  test.each([
+    'karpenter.sh/nodeclaim=x',
+    'Name=x',
+    'kubernetes.io/cluster/other=owned',
+    // The record of shared pools.
+    'karpenter.k8s.linode/shared=0123456789abcdef',
+    'karpenter.sh/node=0123456789ab.4711',
+    'karpenter.sh/gone=0123456789abcdef0123456789abcdef',
+    // What LKE Enterprise says of its Linodes.
+    'nodepool=4711',
+    'lke4711',
+  ])('a user’s tag may not be taken for one of ours: %s', async (tag) => {
     const world = await start();
-    expect(await verdict(world, { tags: ['karpenter.sh/nodeclaim=x', 'fine'] })).toBe('False TagValidationFailed');
+    expect(await verdict(world, { tags: [tag, 'fine'] })).toBe('False TagValidationFailed');
   });
 
   test('a firewall that does not exist', async () => {

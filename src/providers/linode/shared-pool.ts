@@ -11,6 +11,8 @@ const leavingKey = 'karpenter.sh/gone';
 /** `<12 hexadecimal digits of the UID>.<id of the Linode>`: whose node it is. */
 const seatKey = 'karpenter.sh/node';
 
+export const sharedPoolTagKeys: readonly string[] = [sharedKey, leavingKey, seatKey];
+
 /** A NodeClaim that is recorded on a pool. */
 export interface Member {
   readonly uid: string;

@@ -11,6 +11,7 @@ import { renderUserData, UserDataError } from './bootstrap/user-data.ts';
 import type { LinodeClient } from './client.ts';
 import { usualImage } from './instances.ts';
 import { linodeGroup, tagKeys } from './names.ts';
+import { sharedPoolTagKeys } from './shared-pool.ts';
 
 /** One thing that is wrong: a word for programs, a sentence for people. */
 export interface Problem {
@@ -34,8 +35,10 @@ export interface ValidatorOptions {
 }
 
 /** Tags that mean something to us: a user's tag with one of these keys would be mistaken for ours. */
-const ownTagKeys: readonly string[] = [...Object.values(tagKeys), `${linodeGroup}/hash`];
+const ownTagKeys: readonly string[] = [...Object.values(tagKeys), `${linodeGroup}/hash`, ...sharedPoolTagKeys];
 const ownTagPrefix = 'kubernetes.io/cluster/';
+/** By these LKE Enterprise says which pool and cluster a Linode belongs to. */
+const lkeTag = /^(?:nodepool(?:=|$)|lke\d+$)/;
 
 export class Validator {
   readonly #options: ValidatorOptions;
@@ -186,9 +189,12 @@ const problem = (reason: string, message: string): Problem => ({ reason, message
 const wrong = (reason: string, message: string): Verdict => ({ problems: [problem(reason, message)], images: [] });
 
 function tagProblems({ tags = [] }: LinodeNodeClassSpec): Problem[] {
-  return tags
-    .filter((tag) => tag.startsWith(ownTagPrefix) || ownTagKeys.some((key) => tag === key || tag.startsWith(`${key}=`)))
-    .map((tag) => problem('TagValidationFailed', `the tag ${tag} is Karpenter's own`));
+  const isOwn = (tag: string): boolean =>
+    tag.startsWith(ownTagPrefix) || ownTagKeys.some((key) => tag === key || tag.startsWith(`${key}=`));
+  return tags.flatMap((tag) => {
+    const owner = isOwn(tag) ? "Karpenter's" : lkeTag.test(tag) ? "LKE's" : undefined;
+    return owner === undefined ? [] : [problem('TagValidationFailed', `the tag ${tag} is ${owner} own`)];
+  });
 }
 
 function versionProblems({ lkeK8sVersion }: LinodeNodeClassSpec, { lke }: Place): Problem[] {

@@ -355,8 +355,14 @@ function happenings(site: Site): Happening[] {
     const linode = pick(random, ours(site));
     if (!linode || api.maintenance) return false;
     const [method, path] = pathOf(linode);
-    await site.people(method, path);
-    return true;
+    try {
+      await site.people(method, path);
+      return true;
+    } catch (error) {
+      // A person comes too early as well: it boots still.
+      if (String(error).includes('Linode busy.')) return false;
+      throw error;
+    }
   };
   const all: Happening[] = [
     {

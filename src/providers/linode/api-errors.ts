@@ -75,13 +75,25 @@ export function isUncertain(error: unknown): boolean {
 
 /** 400, and yet nothing is wrong with the request: something else is being done with the Linode. */
 export function isBusy(error: unknown): boolean {
-  return statusOf(error) === 400 && reasonsOf(error).some((reason) => /^linode busy\.?$/i.test(reason.trim()));
+  return statusOf(error) === 400 && problemsOf(error).some(({ reason }) => /^linode busy\.?$/i.test(reason.trim()));
 }
 
 const soldOut =
   /not (?:currently |presently )?available in|(?:no|out of|insufficient|not enough) (?:\w+ )?capacity|sold out|capacity (?:is )?(?:exhausted|unavailable)/i;
 const limitReached =
   /limit (?:has been )?(?:reached|exceeded)|(?:reached|exceeded|exceeds) (?:the |your )?(?:\w+ )*limit|maximum (?:number )?of|at most \d+ (?:node )?pools|too many (?:node )?pools/i;
+
+const limitOfMany = /limit|maximum|too many|at most|no more than|exceed/i;
+
+/** The thing would have more tags than it may. */
+export function isTagLimit(error: unknown): boolean {
+  return (
+    statusOf(error) === 400 &&
+    problemsOf(error).some(
+      ({ field, reason }) => field === 'tags' && limitOfMany.test(reason) && !/character/i.test(reason),
+    )
+  );
+}
 
 /** What a 400 says about machines that cannot be had. Everything else that is refused is the request's own fault. */
 export type Shortage =
@@ -92,7 +104,8 @@ export type Shortage =
 
 export function shortageOf(error: unknown): Shortage | undefined {
   if (statusOf(error) !== 400) return undefined;
-  const reasons = reasonsOf(error);
+  // A limit of tags is not one of machines.
+  const reasons = problemsOf(error).flatMap(({ field, reason }) => (field === 'tags' ? [] : [reason]));
   if (reasons.some((reason) => soldOut.test(reason))) return 'plan';
   return reasons.some((reason) => limitReached.test(reason)) ? 'limit' : undefined;
 }
@@ -108,6 +121,6 @@ export function isLabelTaken(error: unknown): boolean {
   );
 }
 
-function reasonsOf(error: unknown): string[] {
-  return findCause(error, LinodeApiError)?.problems.map(({ reason }) => reason) ?? [];
+function problemsOf(error: unknown): readonly LinodeProblem[] {
+  return findCause(error, LinodeApiError)?.problems ?? [];
 }

@@ -8,7 +8,10 @@ import { bareUid, fullUid, linodeGroup, tagKeys, tagValue } from './names.ts';
 const sharedKey = `${linodeGroup}/shared`;
 /** Instead of the tag `uid` of a NodeClaim whose node is to go: 50 characters with the UID. */
 const leavingKey = 'karpenter.sh/gone';
-/** `<12 hexadecimal digits of the UID>.<id of the Linode>`: whose node it is. */
+/**
+ * `<12 hexadecimal digits of the UID>.<id of the Linode>`: whose node it is. The id is 0 as long as there is none: so a record
+ * does not grow once it is written, and a pool that took somebody in has room for all of it.
+ */
 const seatKey = 'karpenter.sh/node';
 
 export const sharedPoolTagKeys: readonly string[] = [sharedKey, leavingKey, seatKey];
@@ -40,7 +43,7 @@ export function membersOf({ tags }: Pick<LkePool, 'tags'>): Member[] {
   const seats = new Map<string, number>();
   for (const tag of tags) {
     const [, whose = '', linode] = /^karpenter\.sh\/node=([0-9a-f]{12})\.(\d+)$/.exec(tag) ?? [];
-    if (linode !== undefined) seats.set(whose, Number(linode));
+    if (linode !== undefined && linode !== '0') seats.set(whose, Number(linode));
   }
   const found = new Map<string, Member>();
   for (const [key, leaving] of [
@@ -60,7 +63,7 @@ export function tagsWith(tags: readonly string[], members: readonly Member[]): s
   const kept = tags.filter((tag) => !isRecord(tag));
   const records = members.flatMap(({ uid, leaving, linode }) => [
     `${leaving ? leavingKey : tagKeys.uid}=${bareUid(uid)}`,
-    ...(linode === undefined ? [] : [`${seatKey}=${shortUid(uid)}.${linode}`]),
+    `${seatKey}=${shortUid(uid)}.${linode ?? 0}`,
   ]);
   return [...new Set([...kept, ...records])].sort();
 }

@@ -84,6 +84,42 @@ describe('NodeClaims that need the same', () => {
     await expectExact(world, 103);
   }, 120_000);
 
+  test.each([16, 20])('fill another pool when one may have no more tags than %i, and each is seated', async (most) => {
+    const world = await start();
+    const handle = world.api.handle.bind(world.api);
+    let refused = 0;
+    world.api.handle = async (request, signal) => {
+      const { tags = [] } = JSON.parse(request.body ?? '{}') as { tags?: string[] };
+      if (!request.path.includes('/pools') || tags.length <= most) return handle(request, signal);
+      refused++;
+      const errors = [{ field: 'tags', reason: 'Maximum number of tags exceeded' }];
+      return { status: 400, headers: {}, body: JSON.stringify({ errors }) };
+    };
+    await launch(world, 15);
+    await expectExact(world, 15);
+    const pools = await shared(world);
+    expect(pools.flatMap(membersOf).filter(({ linode }) => linode === undefined)).toEqual([]);
+    expect(pools.length).toBeLessThanOrEqual(Math.ceil(15 / Math.floor((most - 7) / 2)) + 1);
+    expect(refused).toBeLessThan(10);
+    // What was learned counts: the next is not refused.
+    const before = refused;
+    await world.create(world.claim('more', small));
+    expect(refused).toBe(before);
+    await expectExact(world, 16);
+  });
+
+  test('say so when a pool may have fewer tags than one of them needs', async () => {
+    const world = await start();
+    const errors = [{ field: 'tags', reason: 'Maximum number of tags exceeded' }];
+    world.fault = ({ method }) =>
+      method === 'POST' ? { status: 400, headers: {}, body: JSON.stringify({ errors }) } : undefined;
+    const failure = await world.failure(world.provider.create(world.claim('a', small), world.signal));
+    expect(failure).toMatchObject({ conditionReason: 'NodePoolCreationFailed' });
+    world.fault = () => undefined;
+    await launch(world, 3);
+    await expectExact(world, 3);
+  });
+
   // The existing provider never marks a plan whose pool could not grow.
   test('[BUG 7.1c] take another plan when the pool cannot grow, and the plan counts as sold out', async () => {
     const world = await start();

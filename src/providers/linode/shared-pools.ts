@@ -4,7 +4,7 @@
 // write of the whole record, made on what the API itself says of the pool a moment before, one after the other: a step that
 // is repeated after a crash finds that it was done.
 import type { Clock } from '../../base/clock.ts';
-import { isGone, isUncertain, shortageOf } from './api-errors.ts';
+import { isGone, isTagLimit, isUncertain, shortageOf } from './api-errors.ts';
 import type { LkePool } from './api-types.ts';
 import type { LinodeClient } from './client.ts';
 import { changedTags, type TagChange } from './machines.ts';
@@ -46,6 +46,8 @@ export class SharedPools {
   readonly #answers = new Map<string, LkePool>();
   /** When a write was last not answered. */
   readonly #unanswered = new Map<string, number>();
+  /** How many tags a pool may have, as far as refusals have told. */
+  #mostTags = Number.POSITIVE_INFINITY;
 
   constructor(options: SharedPoolsOptions) {
     this.#options = options;
@@ -85,29 +87,64 @@ export class SharedPools {
     const { id, tier } = await cluster();
     const [first] = uids;
     const recorded = new Set<string>();
-    let roomy: LkePool | undefined;
+    const roomy: LkePool[] = [];
     for (const { id: poolId, deleting } of (await pools.fresh(signal)).own.filter((pool) => sharedBy(pool) === key)) {
       const pool = deleting ? undefined : await pools.one(poolId, signal);
       if (!pool) continue;
       const members = membersOf(pool);
       if (members.some((member) => member.uid === first && !member.leaving)) return pool;
       for (const { uid } of members) recorded.add(uid);
-      if (pool.count < mostNodes[tier] && members.length < mostNodes[tier]) roomy ??= pool;
+      if (pool.count < mostNodes[tier] && members.length < mostNodes[tier]) roomy.push(pool);
     }
     const missing = uids.filter((uid) => !recorded.has(uid));
-    if (!roomy) {
-      const some = missing.slice(0, mostNodes[tier]);
-      const tags = tagsWith([...order.tags, sharedTag(key)], some.map(newcomer));
-      const body = { ...order, count: some.length, tags };
-      const made = await this.#write(key, some, signal, () =>
+    for (const pool of roomy) {
+      const members = membersOf(pool);
+      const some = missing.slice(0, mostNodes[tier] - Math.max(pool.count, members.length));
+      const put = (_: string[], taken: readonly Member[]) => this.#put(key, pool, [...members, ...taken], signal);
+      const grown = await this.#asManyAsFit(pool.tags, members, some, put);
+      if (grown instanceof Error) continue;
+      return grown;
+    }
+    const post = async (tags: string[], taken: readonly Member[]) => {
+      const body = { ...order, count: taken.length, tags };
+      const uidsOf = taken.map(({ uid }) => uid);
+      const made = await this.#write(key, uidsOf, signal, () =>
         client.post<LkePool>(`lke/clusters/${id}/pools`, body, signal),
       );
       pools.made(made);
       return this.#remember(made);
+    };
+    const made = await this.#asManyAsFit([...order.tags, sharedTag(key)], [], missing.slice(0, mostNodes[tier]), post);
+    if (!(made instanceof Error)) return made;
+    // An empty pool takes nobody: what was learned was about something else.
+    this.#mostTags = Number.POSITIVE_INFINITY;
+    throw made;
+  }
+
+  /** Takes newcomers in: all of them, or as many as a pool may have tags for. Gives the refusal where that is none. */
+  async #asManyAsFit(
+    tags: readonly string[],
+    members: readonly Member[],
+    uids: readonly string[],
+    write: (tags: string[], taken: readonly Member[]) => Promise<LkePool>,
+  ): Promise<LkePool | Error> {
+    const withSome = (some: readonly string[]) => tagsWith(tags, [...members, ...some.map(newcomer)]);
+    let some = uids;
+    // An empty pool is tried all the same.
+    const least = members.length === 0 ? 1 : 0;
+    while (some.length > least && withSome(some).length > this.#mostTags) some = some.slice(0, -1);
+    if (some.length === 0 && uids.length > 0) return new Error('a pool has all the tags that it may have');
+    for (;;) {
+      const wanted = withSome(some);
+      try {
+        return await write(wanted, some.map(newcomer));
+      } catch (error) {
+        if (!isTagLimit(error) || !(error instanceof Error)) throw error;
+        this.#mostTags = Math.min(this.#mostTags, wanted.length - 1);
+        if (some.length <= 1) return error;
+        some = some.slice(0, Math.ceil(some.length / 2));
+      }
     }
-    const members = membersOf(roomy);
-    const room = mostNodes[tier] - Math.max(roomy.count, members.length);
-    return this.#put(key, roomy, [...members, ...missing.slice(0, room).map(newcomer)], signal);
   }
 
   /** The Linode of a NodeClaim in a pool; undefined as long as there is none. Those who wait are given what has come. */

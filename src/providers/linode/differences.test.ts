@@ -125,6 +125,26 @@ describe('[GAP 6] a pool that is no longer what the class asks for has drifted',
     expect(await change(world, { firewall_id: other!.id })).toBe('FirewallDrift');
   });
 
+  test('[GAP 6] by the firewall of its Linode, on the standard tier, where pools have none', async () => {
+    const world = await start();
+    const rules = { inbound: [], outbound: [], inbound_policy: 'DROP', outbound_policy: 'ACCEPT' };
+    const firewall = await world.person<{ id: number }>('POST', '/networking/firewalls', { label: 'nodes', rules });
+    await world.client.resource(linodeNodeClassKind).delete('default');
+    await world.nodeClass('default', { firewallID: firewall.id });
+    await world.pass();
+    const claim = world.claim('a');
+    const { providerID, labels: found } = await world.create(claim);
+    await world.pass(120_000);
+    const launched = { ...claim, metadata: { ...claim.metadata, labels: found }, status: { providerID } };
+    const drift = () => world.finish(world.provider.driftReason(launched, world.signal));
+    expect(await drift()).toBe('');
+    const devices = `/networking/firewalls/${firewall.id}/devices`;
+    const { data } = await world.person<{ data: { id: number }[] }>('GET', devices);
+    await world.person('DELETE', `${devices}/${data[0]!.id}`);
+    await world.pass(11 * 60_000);
+    expect(await drift()).toBe('FirewallDrift');
+  });
+
   test('[GAP 6] by its count', async () => {
     expect(await change(await start(), { count: 2 })).toBe('NodePoolDrift');
   });

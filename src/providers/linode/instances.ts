@@ -22,6 +22,7 @@ import type { BootstrapTokens } from './bootstrap/tokens.ts';
 import { renderUserData, UserDataError } from './bootstrap/user-data.ts';
 import type { LinodeClient } from './client.ts';
 import { driftReasons, linodeDrift } from './drift.ts';
+import { Firewalls } from './firewalls.ts';
 import { furnish, needsFurnishing } from './furnish.ts';
 import { nodeLabels } from './lke.ts';
 import { changedTags, type Launch, type Machine, type Machines, type Planner, type TagChange } from './machines.ts';
@@ -62,7 +63,6 @@ export const usualImage = 'linode/ubuntu22.04';
 const hashTag = `${linodeGroup}/hash`;
 /** How long the API's lists may lag behind what it has answered to us. */
 const lagMs = 60_000;
-const firewallMs = 10 * 60_000;
 
 export class InstanceMachines implements Machines {
   readonly #options: InstanceMachinesOptions;
@@ -71,11 +71,12 @@ export class InstanceMachines implements Machines {
   readonly #signal = new AbortController().signal;
   /** What we made and when, until lists have it. */
   readonly #made = new Map<number, { readonly linode: LinodeInstance; readonly at: number }>();
-  readonly #firewalls = new Map<number, { readonly ids: readonly number[]; readonly at: number }>();
+  readonly #firewalls: Firewalls;
   #clusterTag: string | undefined;
 
   constructor(options: InstanceMachinesOptions) {
     this.#options = options;
+    this.#firewalls = new Firewalls(options.client, options.clock);
     this.#list = sharedAfter(() => this.#read());
   }
 
@@ -356,18 +357,7 @@ export class InstanceMachines implements Machines {
     const spec = nodeClass.spec ?? {};
     const reason = linodeDrift(linode, claim, { ...spec, image: spec.image ?? usualImage });
     if (reason !== '' || spec.firewallID === undefined) return reason;
-    return (await this.#firewallsOf(linode.id, signal)).includes(spec.firewallID) ? '' : driftReasons.firewall;
-  }
-
-  /** Asked for seldom: it costs a call for each machine. */
-  async #firewallsOf(id: number, signal: AbortSignal): Promise<readonly number[]> {
-    const { client, clock } = this.#options;
-    const known = this.#firewalls.get(id);
-    if (known && clock.monotonic() - known.at < firewallMs) return known.ids;
-    const found = await client.list<{ id: number }>(`linode/instances/${id}/firewalls`, { signal });
-    const ids = found.map((firewall) => firewall.id);
-    this.#firewalls.set(id, { ids, at: clock.monotonic() });
-    return ids;
+    return (await this.#firewalls.of(linode.id, signal)).includes(spec.firewallID) ? '' : driftReasons.firewall;
   }
 
   async tag(claim: NodeClaim, change: TagChange, signal: AbortSignal): Promise<void> {

@@ -18,7 +18,8 @@ import type { Account, Place } from './account.ts';
 import { isGone, isTemporary, isUncertain, LinodeApiError, shortageOf } from './api-errors.ts';
 import type { LinodeInstance, LkePool, LkeTaint } from './api-types.ts';
 import type { LinodeClient } from './client.ts';
-import { poolDrift } from './drift.ts';
+import { driftReasons, poolDrift } from './drift.ts';
+import { Firewalls } from './firewalls.ts';
 import { changedTags, type Launch, type Machine, type Machines, type Planner, type TagChange } from './machines.ts';
 import {
   bareUid,
@@ -65,6 +66,7 @@ export class LkeMachines implements Machines {
   readonly #options: LkeMachinesOptions;
   readonly #pools: Pools;
   readonly #shared: SharedPools;
+  readonly #firewalls: Firewalls;
   readonly #lock = new KeyedLock();
   /** When a pool was last asked for without an answer, by UID. */
   readonly #uncertain = new Map<string, number>();
@@ -72,6 +74,7 @@ export class LkeMachines implements Machines {
   constructor(options: LkeMachinesOptions) {
     this.#options = options;
     const { client, clock, configuration } = options;
+    this.#firewalls = new Firewalls(client, clock);
     this.#pools = new Pools({
       client,
       clock,
@@ -369,7 +372,13 @@ export class LkeMachines implements Machines {
     const view = await this.#pools.recent(lookMs, signal);
     const pool = view.ofClaim(claim.metadata.uid ?? '')[0] ?? this.#poolNamed(view, claim.status?.providerID ?? '');
     if (!pool || pool.deleting) return '';
-    return poolDrift(pool, claim, nodeClass.spec ?? {});
+    const reason = poolDrift(pool, claim, nodeClass.spec ?? {});
+    if (reason !== '' || nodeClass.spec?.firewallID === undefined) return reason;
+    const linode = linodeIdOf(claim.status?.providerID ?? '');
+    if (linode === undefined || (await this.#cluster()).tier === 'enterprise') return '';
+    // Only one that is open: where something puts another firewall on all nodes, a replacement would get that one, too.
+    const isOpen = view.withInstance(linode) && (await this.#firewalls.of(linode, signal)).length === 0;
+    return isOpen ? driftReasons.firewall : '';
   }
 
   async tag(claim: NodeClaim, change: TagChange, signal: AbortSignal): Promise<void> {

@@ -12,6 +12,7 @@ const mostWrites = 5;
 export async function clusterApi(wanted = ''): Promise<boolean> {
   const chosen = scenarios.filter(({ name }) => name.includes(wanted));
   const rig = await RealRig.start({ frozenMs });
+  const begun = performance.now();
   let isGood = chosen.length > 0;
   let made = 0;
   for (const scenario of chosen) {
@@ -29,7 +30,11 @@ export async function clusterApi(wanted = ''): Promise<boolean> {
     break;
   }
   const { writes, lists } = askedOf(rig);
-  console.log(`${made} Machines, ${writes} writes to the management cluster, ${lists} lists of its Machines`);
+  const minutes = (performance.now() - begun) / 60_000;
+  console.log(
+    `${made} Machines, ${writes} writes to the management cluster (${(writes / made).toFixed(1)} for each Machine, ` +
+      `${(writes / minutes).toFixed(1)} a minute), ${lists} lists of its Machines`,
+  );
   if (isGood && writes > mostWrites * made) isGood = false;
   const code = await rig.stop();
   if (code !== 0) console.log(`the controller ended with ${code}:\n${rig.controller.output.slice(-4000)}`);

@@ -167,6 +167,7 @@ const marks: readonly Mark[] = [
     mark: '§6.6 BUG',
     about: 'one Machine hides all others',
     seen: { [provider]: ['§6.6 BUG: one Machine whose MachineDeployment is gone'] },
+    played: ['a MachineDeployment that is deleted'],
   },
   {
     mark: '§6.9 GAP',

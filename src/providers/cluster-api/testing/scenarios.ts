@@ -408,6 +408,22 @@ export const scenarios: readonly Scenario[] = [
     isLong: true,
   },
   {
+    name: 'a MachineDeployment that is deleted takes its Machines along, and hides no others',
+    async run(rig) {
+      await member(rig, 'doomed', { price: '0.1', annotations: { [capi.maxSize]: '1' } });
+      await member(rig, 'stays');
+      await deploy(rig, 2);
+      await rig.until('two machines', () => areReady(rig, 2), replaced);
+      const during = [await replicasOf(rig, 'doomed'), await replicasOf(rig, 'stays')];
+      await rig.hub.resource(types.machineDeployment).delete('doomed', { namespace });
+      await rig.until('both of the other', () => isExact(rig, 'stays', 2), replaced);
+      await clean(rig, 'stays');
+      return { during, machinesEver: rig.seen.size };
+    },
+    outcome: { during: [1, 1], machinesEver: 3 },
+    isLong: true,
+  },
+  {
     name: 'somebody scales the same MachineDeployment while machines come and go',
     async run(rig) {
       await member(rig, 'both');

@@ -45,6 +45,8 @@ const extravagant = 0.9;
 const oversized = 1.1;
 /** Nodes that are likely to last may cost so many times the cheapest. */
 const sturdy = 1.05;
+/** The same where there are few pods: less averages out among them. */
+const sturdyIfSmall = 1.08;
 /** How many groups of nodes are bought anew at most. */
 const maxRegrouped = 16;
 /** How many nodes are looked at to find out. */
@@ -80,7 +82,7 @@ export function makePlan(world: World, options: SolveOptions): Plan {
  */
 function regrouped(world: World, chosen: Plan, first: Plan, thorough: boolean): Plan {
   if (chosen.packed.timedOut) return chosen;
-  for (const allowance of [sturdy, 1]) {
+  for (const allowance of [thorough ? sturdyIfSmall : sturdy, 1]) {
     const packed = regroup(world, chosen.packed, chosen.finalizer, { most: maxRegrouped, allowance, thorough });
     if (!packed) break;
     const next = plan(world, packed, chosen.way);

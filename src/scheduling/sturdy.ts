@@ -21,7 +21,7 @@ export interface Filled {
 /** How much dearer than the best a size may be at first sight to be tried, */
 const promising = 1.15;
 /** and how many are. */
-const maxSizes = 12;
+const maxSizes = 16;
 /** A plan of more machines than that is no plan. */
 const maxMachines = 2000;
 
@@ -51,8 +51,13 @@ export function* alike(catalog: Catalog, view: View, wanted: readonly Wanted[]):
   for (const { request, count } of wanted) addDemand(demand, request, count);
   const { rows, prices } = catalog.byPrice(view);
   const sizes: { row: number; cost: number }[] = [];
+  const seen = new Set<string>();
   for (const [i, row] of rows.entries()) {
     if (!catalog.fitsRow(row, demand.largest)) continue;
+    // Many differ in name only.
+    const size = `${prices[i]} ${catalog.free.subarray(row * catalog.width, (row + 1) * catalog.width).join()}`;
+    if (seen.has(size)) continue;
+    seen.add(size);
     let machines = 0;
     for (let r = 0; r < catalog.width; r++)
       if (demand.total[r]! > 0)

@@ -247,6 +247,17 @@ describe('a node that is too large', () => {
     expect((await replacements()).map((claim) => typesOf(claim))).toEqual([['c-2x'], ['c-2x']]);
   });
 
+  test('is not replaced to save a little while it is young: what was just bought is not bought again in another size', async () => {
+    await start();
+    world.cloud.types = [instanceType(7), instanceType(8)];
+    await busy('a', ['6500m'], { type: 'c-8x' });
+    await disrupt();
+    await world.advance(9 * 60_000);
+    expect(await world.claims()).toHaveLength(1);
+    await world.advance(7 * 60_000);
+    expect((await replacements()).map((claim) => typesOf(claim))).toEqual([['c-7x']]);
+  });
+
   test('stays when the saving is below the threshold, or below the price of the moves', async () => {
     await start({}, { consolidationSavingsThreshold: 60 });
     await busy('a', ['3500m'], { type: 'c-8x' });

@@ -7,6 +7,7 @@ import { labels } from '../../api/labels.ts';
 import { planted } from '../../base/defects.ts';
 import { finish, type Steps } from '../../base/steps.ts';
 import type { InstanceType } from '../../cloud/provider.ts';
+import { parseTime } from '../../kube/time.ts';
 import type { NewNodeClaim, Problem } from '../../scheduling/problem.ts';
 import { consolidate, type Removable } from '../../scheduling/removal/consolidate.ts';
 import { Balance, type Score } from './balanced.ts';
@@ -34,6 +35,11 @@ const defaultTimeoutMs = 5000;
 const largeCluster = 128;
 /** How much of an average pod a machine has to spare that is bought for pods which the scheduler does not pack tightly. */
 const spared = 0.4;
+
+/** A machine is young for so long: */
+const youngMs = 10 * 60_000;
+/** it is not replaced to save less than this part of its price. */
+const worthForYoung = 0.25;
 
 interface Going extends Removable {
   readonly candidate: Candidate;
@@ -200,7 +206,7 @@ function whyNotWorth(
   candidates: readonly Candidate[],
   claims: readonly NewNodeClaim[],
   pods: number,
-  { settings }: MethodView['snapshot'],
+  { settings, now }: MethodView['snapshot'],
   balance: Balance,
 ): string | undefined {
   const price = candidates.reduce((sum, candidate) => sum + candidate.price, 0);
@@ -208,7 +214,16 @@ function whyNotWorth(
   if (claims.length > 0 && !(savings > 0)) return cannotBeCheaper;
   if (savings < (price * settings.consolidationSavingsThreshold) / 100)
     return `It would save less than ${settings.consolidationSavingsThreshold} % of the price`;
+  // What was just bought, perhaps with room to spare on purpose, is not bought again in another size: pods would move on and on.
+  const young = candidates.reduce((sum, candidate) => sum + (isYoung(candidate, now) ? candidate.price : 0), 0);
+  if (claims.length > 0 && savings < young * worthForYoung)
+    return 'It was bought less than ten minutes ago, and would save less than a quarter of its price';
   if (savings < pods * settings.podMovePrice) return `It would save too little for the ${pods} pods it moves`;
   const poor = balance.poor(candidates, savings);
   return poor && `Balanced: it would save too little for what it moves (score ${poor.score.toFixed(2)})`;
+}
+
+function isYoung({ nodeClaim }: Candidate, now: number): boolean {
+  const { creationTimestamp } = nodeClaim.metadata;
+  return typeof creationTimestamp === 'string' && now - parseTime(creationTimestamp) < youngMs;
 }

@@ -14,6 +14,7 @@ import { type Joins, type Packed, Packer } from '../pack.ts';
 import { affinityAllows, affinityPossible, type PodClass } from '../pod-class.ts';
 import type { NewNodeClaim, Problem } from '../problem.ts';
 import { Reaches } from '../reach.ts';
+import { regroup } from '../regroup.ts';
 import { Reservations } from '../reservations.ts';
 import { Thrift, ThriftMemo } from '../thrift.ts';
 import { type Group, passesFilter } from '../topology.ts';
@@ -67,6 +68,8 @@ const otherWays: readonly Way[] = [
   { joins: 'cheapest', ties: 'last' },
 ];
 const fewPods = 400;
+/** Machines that are likely to last may cost a little more. */
+const sturdy = { most: 16, allowance: 1.08, thorough: true };
 /** A price this near to the bound is not worth another packing. */
 const nearBound = 1.02;
 
@@ -270,7 +273,17 @@ export class Removals {
     if (pods.length > 1 && (best?.price ?? budget) > farFromBound * bound) attempt(thrifty);
     if (this.#thorough && pods.length > 1 && pods.length <= fewPods)
       for (const way of otherWays) if (best && best.price > nearBound * bound) attempt(way);
-    return best;
+    return best && this.#thorough ? (this.#sturdy(world, best, budget) ?? best) : best;
+  }
+
+  /** The same with machines that are likely to last, if they cost less than `budget` as well. */
+  #sturdy(world: World, { packed }: Purchase, budget: number): Purchase | undefined {
+    const again = regroup(world, packed, new Finalizer(world), sturdy);
+    if (!again) return undefined;
+    const finalizer = new Finalizer(world);
+    const price = again.nodes.reduce((sum, node) => sum + finalizer.factsOf(node).claim.price, 0);
+    if (!(price < budget * (1 - 1e-9))) return undefined;
+    return { packed: again, claims: again.nodes.map((node) => finalizer.claimOf(node)), price };
   }
 
   /** What stood in the way of the replacement that was asked about last, beside its price; undefined: the price did. */

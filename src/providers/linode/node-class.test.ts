@@ -141,6 +141,8 @@ describe('the hash', () => {
     expect(hashed({ swap_size: 5 })).toBe(hashed({ swapSize: 5 }));
     expect(hashed({ image: 'a' })).not.toBe(hashed({ image: 'b' }));
     expect(hashed({ kubelet: { maxPods: 5 } })).not.toBe(hashed({}));
+    const commands = (...preJoinCommands: string[]) => hashed({ bootstrap: { preJoinCommands } });
+    expect(commands('mount', 'format')).not.toBe(commands('format', 'mount'));
   });
 });
 

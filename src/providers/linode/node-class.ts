@@ -16,14 +16,20 @@ export function nodeClassHash({ spec = {} }: LinodeNodeClass): string {
   return BigInt(`0x${sha256(text).slice(0, 16)}`).toString();
 }
 
-/** The same text for the same meaning: keys in order, lists as sets, nothing for what is empty. */
-function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).sort(compareStrings).join(',')}]`;
+/** Lists whose order means nothing. */
+const sets: ReadonlySet<string> = new Set(['authorizedKeys', 'authorizedUsers']);
+
+/** The same text for the same meaning: keys in order, sets in order, nothing for what is empty. */
+function canonical(value: unknown, name = ''): string {
+  if (Array.isArray(value)) {
+    const texts = value.map((entry) => canonical(entry));
+    return `[${(sets.has(name) ? texts.sort(compareStrings) : texts).join(',')}]`;
+  }
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   const entries = Object.entries(value)
     .filter(([, field]) => !isEmpty(field))
     .sort(([a], [b]) => compareStrings(a, b));
-  return `{${entries.map(([key, field]) => `${JSON.stringify(key)}:${canonical(field)}`).join(',')}}`;
+  return `{${entries.map(([key, field]) => `${JSON.stringify(key)}:${canonical(field, key)}`).join(',')}}`;
 }
 
 function isEmpty(value: unknown): boolean {

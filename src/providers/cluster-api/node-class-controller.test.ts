@@ -24,6 +24,9 @@ async function status(name = 'default') {
   };
 }
 
+const warnings = async (): Promise<(string | undefined)[]> =>
+  (await w.karpenter.resource(kinds.Event).list()).items.map(({ reason }) => reason);
+
 describe('§8: a ClusterAPINodeClass', () => {
   test('is ready when the management cluster answers and something can be used', async () => {
     await world();
@@ -44,8 +47,11 @@ describe('§8: a ClusterAPINodeClass', () => {
     await world({ nodeClass: { scalableResourceSelector: { matchLabels: { team: 'red' } } } });
     expect((await status()).conditions).toContain('MembersFound=False NoMembers');
     expect((await status()).conditions).toContain('Ready=False UnhealthyDependents');
+    await w.pass(30 * 60_000);
+    expect(await warnings()).toEqual(['NoMembers']);
     await w.member('md', { labels: { team: 'red' } });
     expect((await status()).conditions).toContain('Ready=True Ready');
+    expect(await warnings()).toEqual(['NoMembers']);
   });
 
   test('names the member that cannot be used and why; the others go on', async () => {
@@ -58,8 +64,7 @@ describe('§8: a ClusterAPINodeClass', () => {
     expect(conditions).toContain('Ready=True Ready');
     expect(messages?.join()).toContain('MachineDeployment/default/broken');
     expect(messages?.join()).toContain('"500mb" is not an amount');
-    const { items } = await w.karpenter.resource(kinds.Event).list();
-    expect(items.map(({ reason }) => reason)).toContain('InvalidMember');
+    expect(await warnings()).toContain('InvalidMember');
   });
 
   test('says that its price table is not there; its machines are for sale at an estimate', async () => {
@@ -67,6 +72,7 @@ describe('§8: a ClusterAPINodeClass', () => {
     await w.member('md');
     const { conditions, messages } = await status();
     expect(conditions).toContain('MembersValid=False NoPriceTable');
+    expect(await warnings()).toContain('NoPriceTable');
     expect(messages?.join()).toContain('there is no ConfigMap default/prices');
     expect(conditions).toContain('Ready=True Ready');
     const metadata = { name: 'prices', namespace: 'default' };
@@ -80,6 +86,7 @@ describe('§8: a ClusterAPINodeClass', () => {
   test('says that the selector is none', async () => {
     await world({ nodeClass: { scalableResourceSelector: { matchExpressions: [{ key: 'a', operator: 'Near' }] } } });
     expect((await status()).conditions).toContain('MembersFound=False SelectorInvalid');
+    expect(await warnings()).toEqual(['SelectorInvalid']);
   });
 
   test('says that the kinds of Cluster API are missing, and goes on when they are there', async () => {
@@ -87,6 +94,7 @@ describe('§8: a ClusterAPINodeClass', () => {
     const { conditions, messages } = await status();
     expect(conditions).toContain('HubReachable=False HubUnavailable');
     expect(messages?.join()).toContain('it serves no version of cluster.x-k8s.io');
+    expect(await warnings()).toEqual(['HubUnavailable']);
     await w.installKinds();
     await w.member('md');
     await w.pass(10_000);
@@ -125,6 +133,7 @@ describe('§8: a ClusterAPINodeClass', () => {
     const { conditions, messages } = await status();
     expect(conditions).toContain('HubReachable=False HubUnavailable');
     expect(messages?.join()).toContain('Unauthorized');
+    expect(await warnings()).toContain('HubUnavailable');
     // It is neither collected nor forgotten.
     expect(await w.provider.list(w.signal)).toHaveLength(1);
     expect((await w.provider.get(claim.status!.providerID!, w.signal)).providerID).toBe(claim.status!.providerID);
@@ -150,6 +159,7 @@ describe('§8: a ClusterAPINodeClass', () => {
     expect(conditions).toContain('HubReachable=False HubUnavailable');
     expect(conditions).toContain('MembersFound=Unknown HubUnavailable');
     expect(messages?.join()).toContain('ECONNREFUSED');
+    expect(await warnings()).toEqual(['HubUnavailable']);
     for (const door of doors) door.open();
     await w.pass(20_000);
     expect((await status()).conditions).toContain('Ready=True Ready');

@@ -93,6 +93,7 @@ class NodeClassReconciler {
     const isCounted = nodeClass.status?.members === count || deepEqual(this.#written.get(name), [uid, count]);
     if (nodeClass.status?.conditions === conditions && isCounted) return { requeueAfterMs: againMs };
     this.#report(nodeClass, invalid);
+    this.#announce(nodeClass, updates);
     this.#written.set(name, [uid, count]);
     await ignoreNotFound(
       karpenter.client.resource(members.nodeClasses.type).patchStatus(name, { status: wanted }, { signal }),
@@ -136,6 +137,17 @@ class NodeClassReconciler {
       conditions = setCondition(clusterApiNodeClassConditionTypes, object, update, now);
     }
     return conditions;
+  }
+
+  /** What is wrong now and was not, or was for another reason, is told by an event on the NodeClass. */
+  #announce(nodeClass: ClusterApiNodeClass, updates: readonly ConditionUpdate[]): void {
+    for (const { type, status, reason, message = '' } of updates) {
+      // Members have an event each.
+      if (status !== 'False' || reason === 'InvalidMembers') continue;
+      const before = nodeClass.status?.conditions?.find((condition) => condition.type === type);
+      if (before?.status === status && before.reason === reason) continue;
+      this.#options.karpenter.events.publish({ object: nodeClass, type: 'Warning', reason, message });
+    }
   }
 
   /** Each resource that had to be left out is told of by an event on the NodeClass. */

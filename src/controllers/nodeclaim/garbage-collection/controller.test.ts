@@ -121,6 +121,28 @@ describe('a machine whose NodeClaim is gone', () => {
     expect(w.world.cloud.instances.size).toBe(0);
   });
 
+  test('is removed although the cloud does not answer about another machine', async () => {
+    const { providerID, node } = await running('a');
+    await w.setReady(node, 'False');
+    w.world.cloud.instances.delete(providerID);
+    w.world.cloud.fail('get', new Error('internal error'), 100);
+    w.world.cloud.nodesAppear = false;
+    await orphan('b');
+    await w.world.advance(3 * round);
+    expect(w.world.cloud.instances.size).toBe(0);
+    expect((await w.claim('a'))?.metadata.deletionTimestamp).toBeUndefined();
+  });
+
+  test('is removed once when it is listed twice', async () => {
+    w.world.cloud.nodesAppear = false;
+    await orphan('a');
+    const list = w.world.cloud.list.bind(w.world.cloud);
+    w.world.cloud.list = async (signal) => (await list(signal)).flatMap((instance) => [instance, instance]);
+    await w.world.advance(3 * round);
+    expect(w.world.cloud.instances.size).toBe(0);
+    expect(w.world.cloud.calls.filter(({ method }) => method === 'delete')).toHaveLength(1);
+  });
+
   test('is kept when the cloud cannot say for whom it was made', async () => {
     const { providerID } = await orphan('a');
     const { nodeClaim: _, ...unknown } = w.world.cloud.instances.get(providerID)!;

@@ -3,7 +3,7 @@
 // up once more, past every cache, before anything is deleted. Reads NodeClaims in the cluster `karpenter` and Nodes in
 // `workload`, writes both.
 import { KarpenterError, messageOf, wrap } from '../../../base/errors.ts';
-import type { CloudProvider } from '../../../cloud/provider.ts';
+import type { CloudProvider, Instance } from '../../../cloud/provider.ts';
 import { type Controller, type ReconcileContext, type Result, singleton } from '../../../runtime/controller.ts';
 import type { ControllerContext } from '../context.ts';
 import { collectClaims } from './lost-claims.ts';
@@ -54,7 +54,16 @@ async function collect(
 ): Promise<boolean> {
   // Taken before the machines are listed: what comes up meanwhile is in neither.
   const claims = context.claims.list().filter((claim) => context.registry.ofNodeClaim(claim)?.name === cloud.name);
-  const instances = await cloud.list(signal);
-  await collectClaims({ context, cloud, claims, instances, signal, log });
-  return orphans.collect(instances, signal, log);
+  const instances = once(await cloud.list(signal));
+  const failures: unknown[] = [];
+  // A machine that the cloud cannot tell of must not keep the others from being given back.
+  await collectClaims({ context, cloud, claims, instances, signal, log }).catch((error) => failures.push(error));
+  const pending = await orphans.collect(instances, signal, log);
+  if (failures.length > 0) throw failures[0];
+  return pending;
+}
+
+/** Pages of a list that changes meanwhile may tell of a machine twice. */
+function once(instances: readonly Instance[]): Instance[] {
+  return [...new Map(instances.map((instance) => [instance.providerID, instance])).values()];
 }

@@ -47,6 +47,11 @@ async function conditionOf(pool: string, type: string): Promise<string> {
   return found ? `${found.status} ${found.reason}` : '';
 }
 
+/** What users were told about a condition of the NodePool `web`. */
+async function told(condition: string): Promise<string[]> {
+  return (await world.events(condition)).filter((line) => line.includes('NodePool/web'));
+}
+
 const nodeClass = (name: string): KwokNodeClass => ({
   apiVersion: 'karpenter.kwok.sh/v1alpha1',
   kind: 'KWOKNodeClass',
@@ -70,6 +75,7 @@ describe('a NodePool', () => {
     await world.advance(minute);
     expect(await conditionOf('web', 'ValidationSucceeded')).toBe('False NodePoolValidationFailed');
     expect(await conditionOf('web', 'Ready')).toMatch(/^False/);
+    expect(await told('ValidationSucceeded')).toEqual([expect.stringMatching(/False.*NodePoolValidationFailed/)]);
     expect(await world.claims()).toEqual([]);
     await world.apply(nodePool({ name: 'web' }));
     await untilRunning(1);
@@ -81,6 +87,7 @@ describe('a NodePool', () => {
     await world.apply(nodePool({ name: 'web', template: { nodeClassRef: ref('late') } }), deployment('web', 1));
     await world.advance(minute);
     expect(await conditionOf('web', 'NodeClassReady')).toBe('False NodeClassNotFound');
+    expect(await told('NodeClassReady')).toEqual([expect.stringMatching(/False.*NodeClassNotFound/)]);
     expect(await world.claims()).toEqual([]);
     await world.apply(nodeClass('late'));
     await untilRunning(1);
@@ -98,6 +105,7 @@ describe('a NodePool', () => {
     await world.apply(nodePool({ name: 'web', template: { nodeClassRef: ref('slow') } }), deployment('web', 1));
     await world.advance(minute);
     expect(await conditionOf('web', 'NodeClassReady')).toBe('False NoImages');
+    expect(await told('NodeClassReady')).toEqual([expect.stringMatching(/False.*NoImages/)]);
     expect(await world.claims()).toEqual([]);
     await say('True');
     await untilRunning(1);
@@ -136,6 +144,29 @@ describe('a NodeClaim that a person wrote', () => {
     await world.karpenter.resource(nodeClaimKind).delete('by-hand');
     await world.until(() => world.state.nodeCount === 0, 20 * minute);
     expect([await world.claims(), await world.nodes(), world.cloud.instances.size]).toEqual([[], [], 0]);
+  });
+
+  test('and whose label names a NodePool that is not there is a node like others', async () => {
+    const written = claim([{ key: labels.instanceType, operator: 'In', values: ['c-4x'] }]);
+    written.metadata.labels = { [labels.nodePool]: 'nowhere' };
+    await world.apply(written, deployment('web', 1));
+    await untilRunning(1);
+    await world.advance(10 * minute);
+    expect(running()).toBe(1);
+    expect((await world.claims()).map(({ metadata }) => metadata.name)).toEqual(['by-hand']);
+    await expectNoLeaks();
+    expect(world.log.messages('error')).toEqual([]);
+  });
+
+  test('of a cloud that is down is tried less and less often, and given up in time', async () => {
+    world.cloud.fail('create', new Error('internal error'), 1000);
+    await world.apply(claim([{ key: labels.instanceType, operator: 'In', values: ['c-4x'] }]));
+    await world.advance(4 * minute);
+    const calls = world.cloud.calls.filter(({ method }) => method === 'create').length;
+    expect(calls).toBeGreaterThan(5);
+    expect(calls).toBeLessThan(12);
+    await world.advance(2 * minute);
+    expect(await world.claims()).toEqual([]);
   });
 
   test('that no machine can meet is given up, with an event', async () => {

@@ -191,6 +191,16 @@ describe('EventRecorder', () => {
     expect(stored()).toMatchObject([{ count: 2 }]);
   });
 
+  test('two recorders may tell of objects of one name in one tick', async () => {
+    const { api, clock, recorder, stored } = setup();
+    const other = new EventRecorder({ client: new KubeClient({ transport: api, clock }), clock, component: 'other' });
+    const namesake = { ...node, kind: 'NodePool', metadata: { name: 'n1', uid: 'u3' } };
+    other.publish(blocked());
+    recorder.publish(blocked({ object: namesake, dedupeValues: ['u3'] }));
+    await Promise.all([other.flush(), recorder.flush()]);
+    expect(stored().map(({ involvedObject }) => involvedObject.kind)).toEqual(['Node', 'NodePool']);
+  });
+
   test('holds no more than it may, in the queue and in memory', async () => {
     const { recorder, api, clock, lines } = setup({ maxQueued: 5, maxRemembered: 50 });
     const serve = api.answer;

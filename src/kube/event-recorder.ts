@@ -41,6 +41,8 @@ export interface EventRecorderOptions {
 }
 
 const defaultDedupeMs = 120_000;
+/** How often another name is looked for. */
+const maxRenames = 10;
 const sendAttempts = 12;
 const retryMs = 10_000;
 
@@ -100,7 +102,7 @@ export class EventRecorder {
   }
 
   #take(event: EventToRecord): void {
-    if (planted('event-storm')) void this.#write(this.#eventOf(event), undefined).catch(() => undefined);
+    if (planted('event-storm')) void this.#write(this.#eventOf(event), undefined, false).catch(() => undefined);
     if (this.#stop.signal.aborted || !this.#isNews(event)) return;
     if (event.limiter && !event.limiter.tryTake()) return;
     this.#onEvent?.(event);
@@ -133,14 +135,10 @@ export class EventRecorder {
   #eventOf({ object, type, reason, message }: EventToRecord): Event {
     const { name = '', namespace, uid, resourceVersion } = object.metadata;
     const time = formatTime(this.#clock.now());
-    // As client-go names them: the object, and the time in nanoseconds. A counter keeps two in one tick apart.
-    const suffix = (BigInt(Math.floor(this.#clock.now())) * 1_000_000n + BigInt(this.#names++ % 1_000_000)).toString(
-      16,
-    );
     return {
       apiVersion: 'v1',
       kind: 'Event',
-      metadata: { name: `${name.slice(0, 235)}.${suffix}`, namespace: namespace ?? 'default' },
+      metadata: { name: this.#nameOf(name), namespace: namespace ?? 'default' },
       involvedObject: {
         ...(object.apiVersion ? { apiVersion: object.apiVersion } : {}),
         ...(object.kind ? { kind: object.kind } : {}),
@@ -161,6 +159,12 @@ export class EventRecorder {
     };
   }
 
+  /** As client-go names them: the object, and the time in nanoseconds. A counter keeps two in one tick apart. */
+  #nameOf(object: string): string {
+    const tick = BigInt(Math.floor(this.#clock.now())) * 1_000_000n;
+    return `${object.slice(0, 235)}.${(tick + BigInt(this.#names++ % 1_000_000)).toString(16)}`;
+  }
+
   async #sendAll(): Promise<void> {
     // One turn later, so that whoever publishes many at once is done first.
     await Promise.resolve();
@@ -177,7 +181,7 @@ export class EventRecorder {
     const { signal } = this.#stop;
     for (let attempt = 1; !signal.aborted; attempt++) {
       try {
-        this.#correlator.sent(await this.#write(correlated.event, correlated.patch));
+        this.#correlator.sent(await this.#write(correlated.event, correlated.patch, attempt > 1));
         return;
       } catch (error) {
         // A refusal is final. An unreachable server may come back, and the queue is bounded.
@@ -191,7 +195,7 @@ export class EventRecorder {
     }
   }
 
-  async #write(event: Event, patch: { name: string; namespace: string } | undefined): Promise<Event> {
+  async #write(event: Event, patch: { name: string; namespace: string } | undefined, isRetry: boolean): Promise<Event> {
     const { signal } = this.#stop;
     if (patch) {
       const { count, lastTimestamp, message } = event;
@@ -206,14 +210,20 @@ export class EventRecorder {
         if (!isNotFound(error)) throw error;
       }
     }
-    try {
-      return await this.#events.create(patch ? { ...event, count: 1, firstTimestamp: event.lastTimestamp! } : event, {
-        signal,
-      });
-    } catch (error) {
-      // A try before this one did arrive.
-      if (isAlreadyExists(error)) return event;
-      throw error;
+    return this.#create(patch ? { ...event, count: 1, firstTimestamp: event.lastTimestamp! } : event, isRetry);
+  }
+
+  /** One of the same name came from a try before this one; or from somebody else, about a namesake in the same tick. */
+  async #create(event: Event, isRetry: boolean): Promise<Event> {
+    const { signal } = this.#stop;
+    for (let [named, renames] = [event, 0]; ; renames++) {
+      try {
+        return await this.#events.create(named, { signal });
+      } catch (error) {
+        if (!isAlreadyExists(error)) throw error;
+        if (isRetry || renames === maxRenames) return named;
+        named = { ...event, metadata: { ...event.metadata, name: this.#nameOf(event.involvedObject.name ?? '') } };
+      }
     }
   }
 }

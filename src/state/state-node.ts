@@ -27,6 +27,8 @@ export class StateNode {
   #pods: NodePods;
   #marked = false;
   #nominatedUntil = Number.NEGATIVE_INFINITY;
+  /** What spoke for it before the latest change. */
+  #last: Node | NodeClaim | undefined;
   #taints: readonly Taint[] | undefined;
   #capacity: ReadonlyAmounts | undefined;
   #allocatable: ReadonlyAmounts | undefined;
@@ -98,7 +100,8 @@ export class StateNode {
   /** The object that speaks for it: the NodeClaim until the Node is registered. */
   get #own(): Node | NodeClaim {
     if (this.#node && (this.registered || !this.#nodeClaim)) return this.#node;
-    return (this.#nodeClaim ?? this.#node)!;
+    // Whoever keeps a machine that is gone, a command about it say, still knows its name.
+    return (this.#nodeClaim ?? this.#node ?? this.#last)!;
   }
 
   /** What pods must tolerate. Until it is initialised, taints that will go away by themselves are left out. */
@@ -216,12 +219,14 @@ export class StateNode {
   // ClusterState calls these.
 
   replaceNode(node: Node | undefined, pods: NodePods): void {
+    this.#last = this.#own;
     this.#node = node;
     this.#pods = pods;
     this.#forget();
   }
 
   replaceClaim(claim: NodeClaim | undefined, pods: NodePods): void {
+    this.#last = this.#own;
     this.#nodeClaim = claim;
     this.#pods = pods;
     this.#forget();

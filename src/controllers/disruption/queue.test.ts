@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { afterEach, describe, expect, test } from 'vitest';
+import { nodeClaimKind } from '../../api/node-claim.ts';
+import { kinds } from '../../kube/kinds.ts';
 import type { NewNodeClaim } from '../../scheduling/problem.ts';
 import { PdbLimits } from '../../state/pdb-limits.ts';
 import { readPoolCatalog } from '../../state/pool-catalog.ts';
@@ -234,6 +236,21 @@ describe('a command with a replacement', () => {
     expect(queue.has('fake://a')).toBe(false);
     expect(await marksOf(world, 'a')).toEqual(unmarked);
     expect(await replacements()).toHaveLength(1);
+  });
+
+  test('is taken back after ten minutes without it, whatever became of its other machines', async () => {
+    await start();
+    await begin(await command(['a', 'b'], 1));
+    for (const claim of await world.claims()) {
+      if (claim.metadata.name !== 'b') continue;
+      await world.karpenter.resource(nodeClaimKind).patch('b', { metadata: { finalizers: null } });
+      await world.delete(claim);
+    }
+    await world.workload.resource(kinds.Node).patch('b', { metadata: { finalizers: null } });
+    await world.workload.resource(kinds.Node).delete('b');
+    await world.advance(10 * minute + 1000);
+    expect(await marksOf(world, 'a')).toEqual(unmarked);
+    expect(queue.has('fake://a')).toBe(false);
   });
 
   test('promises the machines its pods go to', async () => {

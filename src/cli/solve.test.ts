@@ -78,6 +78,36 @@ describe('karpenter solve', () => {
     ['pods: []', 'nodePools must be a list'],
     ['{"pods":[],"nodePools":[],"instanceTypes":[]}', 'instanceTypes must map'],
     ['{"pods":[],"nodePools":[],"instanceTypes":{},"nodes":3}', 'nodes must be a list'],
+    [
+      '{"pods":[{"kind":"Job","metadata":{}}],"nodePools":[],"instanceTypes":{}}',
+      'pods[0] must be a Pod, and is a "Job"',
+    ],
+    [
+      '{"pods":[],"nodePools":[],"instanceTypes":{},"daemonsets":[]}',
+      'daemonsets is not part of a problem: daemonSets is',
+    ],
+    ['{"pods":[],"nodePools":[],"instanceTypes":{},"now":"noon"}', 'now must be a time'],
+    [
+      '{"pods":[],"nodePools":[],"instanceTypes":{},"state":{"candidates":3}}',
+      'state.candidates must be a list of names',
+    ],
+    ['{"pods":[],"nodePools":[],"instanceTypes":{},"state":{"promised":[]}}', 'state.promised must map texts to texts'],
+    [
+      '{"pods":[],"nodePools":[],"instanceTypes":{},"labels":{"a":{"wellKnown":3}}}',
+      'labels.a.wellKnown must be a list',
+    ],
+    [
+      '{"pods":[],"nodePools":[],"instanceTypes":{},"settings":{"preferencePolicy":"ignore"}}',
+      'must be Respect or Ignore',
+    ],
+    [
+      '{"pods":[],"nodePools":[],"instanceTypes":{},"settings":{"maxInstanceTypes":0}}',
+      'must be a positive whole number',
+    ],
+    [
+      '{"pods":[],"nodePools":[{"metadata":{"name":"a"}}],"instanceTypes":{"b":[]}}',
+      'instanceTypes.b: no NodePool has this name',
+    ],
   ])('says what is wrong with %j and exits with 2', async (text, expected) => {
     await run(text);
     expect(complained[0]).toContain(expected);

@@ -4,12 +4,13 @@
 import { compareStrings } from '../base/order.ts';
 import type { Steps } from '../base/steps.ts';
 import { type LabelSelector } from '../kube/labels.ts';
-import { type Constraints, constraintsOf, selectorProblem, selectorsOf } from './constraints.ts';
+import { type Constraints, constraintsOf, matchesNoNode, selectorProblem, selectorsOf } from './constraints.ts';
 import { Distinct } from './distinct.ts';
 import { isPending, isTerminal, MoveRules } from './input.ts';
 import type { Pod, PodSpec } from './objects.ts';
 import { amountsProblem, podRequests, quantityProblem } from './pod-resources.ts';
 import type { Problem, SolveSettings } from './problem.ts';
+import { constraintsShape, podShape } from './shapes.ts';
 import { type Attachment, type VolumeAlternatives, VolumeIndex } from './volumes.ts';
 
 export interface PodShape {
@@ -66,6 +67,7 @@ export interface Batch {
 /** How many questions "does this selector mean pods with these labels?" a pass asks at most: about a second's work. */
 const maxQuestions = 1_000_000;
 const noAlternatives: VolumeAlternatives = [];
+const unconstrained = constraintsOf({}, noAlternatives, 'Ignore');
 
 /** `namespace/name` of a pod. */
 export function podKey(pod: Pod): string {
@@ -149,6 +151,8 @@ class Reader {
   readonly #spreads = new Map<string, number>();
   readonly #free = new Map<string, number>();
   readonly #attachments = new Map<Pod, readonly Attachment[]>();
+  /** The pod that is read. */
+  #next = 0;
   /** What was found in the pod that was read last. */
   #shape = 0;
   #constraint = 0;
@@ -198,12 +202,31 @@ class Reader {
     };
   }
 
+  /** Reads pods one after the other; one that has not even the outline of a pod is an error of its own. */
   #readRange(lists: Lists, from: number, to: number): void {
+    this.#next = from;
+    while (this.#next < to) {
+      try {
+        this.#readOn(lists, to);
+      } catch (error) {
+        if (!(error instanceof TypeError)) throw error;
+        const pod = this.#problem.pods[this.#next]!;
+        this.#reject(podKey(pod), podShape(pod) ?? 'it does not have the shape of a pod', error.message);
+        this.#next++;
+      }
+    }
+  }
+
+  #readOn(lists: Lists, to: number): void {
     const { pods, keys, shapes, constraints, candidates, bound, seen } = lists;
-    for (let i = from; i < to; i++) {
-      const pod = this.#problem.pods[i]!;
-      if (typeof pod?.spec !== 'object' || typeof pod.metadata !== 'object') {
-        this.#reject('?', 'the object is not a pod', 'it has no metadata or no spec');
+    for (; this.#next < to; this.#next++) {
+      const pod = this.#problem.pods[this.#next]!;
+      if (!pod?.spec || typeof pod.spec !== 'object' || !pod.metadata || typeof pod.metadata !== 'object') {
+        this.#reject(pod?.metadata?.name ? podKey(pod) : '?', 'it is not a pod: it has no spec', `pods[${this.#next}]`);
+        continue;
+      }
+      if (!pod.metadata.name) {
+        this.#reject('?', 'it has no name', `pods[${this.#next}].metadata.name is missing`);
         continue;
       }
       const node = pod.spec.nodeName;
@@ -242,7 +265,7 @@ class Reader {
       return this.#readUsable(pod, key);
     } catch (error) {
       if (!(error instanceof TypeError)) throw error;
-      this.#reject(key, 'it does not have the shape of a pod', error.message);
+      this.#reject(key, podShape(pod) ?? 'it does not have the shape of a pod', error.message);
       return false;
     }
   }
@@ -374,12 +397,16 @@ class Reader {
 
   #readConstraints(spec: PodSpec, volumes: VolumeAlternatives): ConstraintClass {
     try {
+      const wrong = constraintsShape(spec);
+      if (wrong !== undefined) return { value: unconstrained, problem: wrong };
+      if (matchesNoNode(spec))
+        return { value: unconstrained, problem: 'node affinity: a term needs an expression, or it matches no node' };
       const value = constraintsOf(spec, volumes, this.#settings.preferencePolicy ?? 'Respect');
       const problem = selectorProblem(value);
       return problem === undefined ? { value } : { value, problem };
     } catch (error) {
       if (!(error instanceof TypeError)) throw error;
-      return { value: constraintsOf({}, [], 'Ignore'), problem: 'its constraints do not have the shape of their kind' };
+      return { value: unconstrained, problem: 'its constraints do not have the shape of their kind' };
     }
   }
 
@@ -440,7 +467,8 @@ function readShape(spec: PodSpec, status: Pod['status']): PodShape | string {
     amounts.set('pods', 1_000_000_000n);
     return { amounts };
   } catch (error) {
-    return quantityProblem(error);
+    const problem = quantityProblem(error);
+    return podShape({ spec }) ?? problem;
   }
 }
 

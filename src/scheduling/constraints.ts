@@ -50,11 +50,25 @@ export interface Constraints {
 
 const byWeight = (a: { readonly weight: number }, b: { readonly weight: number }): number => b.weight - a.weight;
 
+/** The alternatives of a pod's node affinity. One without expressions matches no node, so it is none. */
+function requiredNodeTerms({ affinity }: PodSpec): readonly NodeSelectorTerm[] {
+  const terms = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
+  return terms.filter(
+    ({ matchExpressions, matchFields }) => (matchExpressions?.length ?? 0) > 0 || (matchFields?.length ?? 0) > 0,
+  );
+}
+
+/** Whether a pod demands a node in a way that no node can meet. */
+export function matchesNoNode(spec: PodSpec): boolean {
+  const required = spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
+  return Boolean(required) && requiredNodeTerms(spec).length === 0;
+}
+
 /** The constraints of a pod. Under Ignore, preferences are not read at all. */
 export function constraintsOf(spec: PodSpec, volumes: VolumeAlternatives, policy: PreferencePolicy): Constraints {
   const { nodeAffinity, podAffinity, podAntiAffinity } = spec.affinity ?? {};
   const soft = policy === 'Respect';
-  const terms = nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
+  const terms = requiredNodeTerms(spec);
   const preferred = <T extends { readonly weight: number }>(list: readonly T[] | undefined): readonly T[] =>
     soft && list ? list.toSorted(byWeight) : [];
   return {
@@ -163,21 +177,40 @@ export function nodeSelectionProblem(c: Constraints, labelSet: LabelSet): string
 
 /** Why a pod's selectors or constraints cannot be read; undefined when they can. */
 export function selectorProblem(c: Constraints): string | undefined {
+  const weighted = [...c.preferredAffinity, ...c.preferredAntiAffinity].map(({ podAffinityTerm }) => podAffinityTerm);
+  const terms = [...c.affinity, ...c.antiAffinity, ...weighted];
   try {
-    for (const { selector } of selectorsOf(c)) compileLabelSelector(selector);
-    for (const term of [...c.affinity, ...c.antiAffinity]) compileLabelSelector(term.namespaceSelector);
+    for (const { selector, keys } of selectorsOf(c)) {
+      compileLabelSelector(selector);
+      for (const key of keys) {
+        const bad = isQualifiedName(key)[0];
+        if (bad !== undefined) return `label key ${JSON.stringify(key)} of matchLabelKeys is not valid: ${bad}`;
+      }
+    }
+    for (const { namespaceSelector } of terms) compileLabelSelector(namespaceSelector);
   } catch (error) {
     if (error instanceof SelectorError) return `a label selector is broken: ${error.message}`;
     throw error;
   }
-  for (const { topologyKey, maxSkew, whenUnsatisfiable } of c.spread) {
+  for (const { topologyKey } of terms) if (!topologyKey) return 'a pod affinity term names no topologyKey';
+  for (const { preference } of c.preferredNodeTerms)
+    for (const { key, operator } of preference.matchExpressions ?? [])
+      if (!operators.has(operator))
+        return `preferred node affinity: operator ${JSON.stringify(operator)} of ${key} is not known`;
+  return spreadProblem(c.spread);
+}
+
+function spreadProblem(spread: readonly TopologySpreadConstraint[]): string | undefined {
+  for (const { topologyKey, maxSkew, minDomains, whenUnsatisfiable, nodeAffinityPolicy, nodeTaintsPolicy } of spread) {
     if (!topologyKey) return 'a topology spread constraint names no topologyKey';
     if (!Number.isInteger(maxSkew) || maxSkew < 1)
       return `topology spread over ${topologyKey}: maxSkew must be at least 1`;
     if (whenUnsatisfiable !== 'DoNotSchedule' && whenUnsatisfiable !== 'ScheduleAnyway')
       return `topology spread over ${topologyKey}: whenUnsatisfiable ${JSON.stringify(whenUnsatisfiable)} is not known`;
+    if ((minDomains ?? 1) < 1) return `topology spread over ${topologyKey}: minDomains must be at least 1`;
+    for (const policy of [nodeAffinityPolicy ?? 'Honor', nodeTaintsPolicy ?? 'Honor'])
+      if (policy !== 'Honor' && policy !== 'Ignore')
+        return `topology spread over ${topologyKey}: policy ${JSON.stringify(policy)} is neither Honor nor Ignore`;
   }
-  for (const { topologyKey } of [...c.affinity, ...c.antiAffinity])
-    if (!topologyKey) return 'a pod affinity term names no topologyKey';
   return undefined;
 }

@@ -14,6 +14,7 @@ import {
   requirementsOf,
   requirementsOfLabels,
 } from './requirements.ts';
+import { daemonSetShape } from './shapes.ts';
 import { toleratePreferences, untolerated } from './taints.ts';
 
 export interface Daemon {
@@ -32,13 +33,21 @@ export function readDaemons(problem: Problem, errors: ObjectError[]): Daemon[] {
   const daemons: Daemon[] = [];
   for (const set of problem.daemonSets ?? []) {
     const name = `${set.metadata.namespace ?? 'default'}/${set.metadata.name}`;
+    const wrong = daemonSetShape(set);
+    if (wrong !== undefined) {
+      errors.push({ object: `DaemonSet/${name}`, reason: wrong });
+      continue;
+    }
     try {
       const template = set.spec.template.spec;
       const spec = newest.get(name)?.spec ?? template;
       if (usesClaims(spec)) continue;
       const requests = podRequests(spec);
       const problemOf = amountsProblem(requests);
-      if (problemOf !== undefined) throw new TypeError(problemOf);
+      if (problemOf !== undefined) {
+        errors.push({ object: `DaemonSet/${name}`, reason: `its requests cannot be used: ${problemOf}` });
+        continue;
+      }
       requests.set('pods', 1_000_000_000n);
       daemons.push({
         name,
@@ -67,7 +76,10 @@ function newestPods(problem: Problem): Map<string, Pod> {
     problem.daemonSets?.map(({ metadata }: DaemonSet) => `${metadata.namespace ?? 'default'}/${metadata.name}`),
   );
   for (const pod of problem.pods) {
-    const owner = pod?.metadata?.ownerReferences?.find(({ kind }) => kind === 'DaemonSet');
+    const owners = pod?.metadata?.ownerReferences;
+    const owner = Array.isArray(owners)
+      ? (owners as NonNullable<typeof owners>).find((o) => o?.kind === 'DaemonSet')
+      : undefined;
     if (!owner) continue;
     const key = `${pod.metadata.namespace ?? 'default'}/${owner.name}`;
     if (!known.has(key)) continue;

@@ -113,6 +113,20 @@ function clashOf(
 
 function noType(world: World, template: Template, set: number, hasPorts: boolean): Obstacle {
   const { catalog, nodePool } = template;
+  if (catalog.typeOf.length === 0)
+    return {
+      nodePool,
+      stage: 'types',
+      what: 'none of its instance types has an offering that is available now',
+      fix: 'allow other instance types, zones or capacity types, or wait for capacity',
+    };
+  if (catalog.view(world.space.empty, 0).rows.length === 0)
+    return {
+      nodePool,
+      stage: 'types',
+      what: 'what daemonsets and the kubelet take leaves no room on any of its instance types',
+      fix: 'allow larger instance types, or let daemonsets ask for less',
+    };
   const requirements = world.space.get(set);
   // The key without which most types come back is the one to name.
   let best: { key: string; types: number } | undefined;
@@ -213,16 +227,18 @@ function neighbourText({ hostAffinities }: PodClass): string {
     : 'its constraints together leave no place';
 }
 
-/** The known label most like a misspelt one. */
+/** The known label most like a misspelt one: with few other letters, or without its domain. */
 function closest(key: string, known: readonly string[]): string | undefined {
   let best: string | undefined;
-  let least = 4;
+  // Of a short word not much may differ, or every word is like it.
+  let least = Math.min(4, Math.floor(key.length / 2) + 1);
   for (const other of known) {
     if (other === key || Math.abs(other.length - key.length) >= least) continue;
     const distance = editDistance(key, other);
     if (distance < least) [best, least] = [other, distance];
   }
-  return best;
+  const name = key.slice(key.lastIndexOf('/') + 1);
+  return best ?? known.find((other) => other.endsWith(`/${name}`));
 }
 
 function editDistance(a: string, b: string): number {

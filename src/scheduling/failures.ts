@@ -55,8 +55,11 @@ export class Failures {
     if (podClass.side.problem !== undefined) return { reason: podClass.side.problem, detail: podClass.side.problem };
     const nodes = world.targets.length;
     const onNodes = nodes === 0 ? '' : ` 0/${nodes} existing nodes can take it.`;
-    if (world.templates.length === 0)
-      return { reason: 'there is no usable NodePool', detail: `no NodePool can be used.${onNodes}` };
+    if (world.templates.length === 0) {
+      const pools = world.errors.filter(({ object }) => object.startsWith('NodePool/'));
+      const why = pools.map(({ object, reason }) => ` ${object}: ${reason}.`).join('');
+      return { reason: 'there is no usable NodePool', detail: `no NodePool can be used.${why}${onNodes}` };
+    }
     const obstacles = bestObstacles(world, this.#limits, podClass, shape);
     const furthest = obstacles.reduce((a, b) => (rank(b) > rank(a) ? b : a));
     const reason = obstacles.length === 1 ? furthest.what : `NodePool ${furthest.nodePool}: ${furthest.what}`;

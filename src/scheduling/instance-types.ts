@@ -8,6 +8,7 @@ import type { RequirementSpec, ResourceList } from './objects.ts';
 import { type Amounts, addTo, amountsOf, amountsProblem, quantityProblem } from './pod-resources.ts';
 import type { InstanceTypeSpec, OfferingSpec } from './problem.ts';
 import { contentWithout, Requirement, type Requirements } from './requirements.ts';
+import { instanceTypeShape } from './shapes.ts';
 
 export interface ReadType {
   readonly requirements: Requirements;
@@ -124,6 +125,8 @@ class TypeReader {
     try {
       const offerings = type.offerings ?? [];
       if (offerings.length === 0) return 'it has no offerings';
+      if (typeof type.name !== 'string' || !type.capacity || !Array.isArray(offerings))
+        throw new TypeError('it has no name, no capacity or no list of offerings');
       const requirements = new Map<string, Requirement>();
       const specs = type.requirements ?? [];
       for (let i = 0; i < specs.length; i++) {
@@ -141,7 +144,8 @@ class TypeReader {
       }
       return this.#withRoom(type, requirements, offerings);
     } catch (error) {
-      return quantityProblem(error);
+      const problem = quantityProblem(error);
+      return instanceTypeShape(type) ?? problem;
     }
   }
 
@@ -153,7 +157,8 @@ class TypeReader {
       const groups = this.#group(offerings, type.overhead, capacity);
       return typeof groups === 'string' ? broken(requirements, groups) : { requirements, capacity, groups };
     } catch (error) {
-      return broken(requirements, quantityProblem(error));
+      const problem = quantityProblem(error);
+      return broken(requirements, instanceTypeShape(type) ?? problem);
     }
   }
 
@@ -236,6 +241,8 @@ class TypeReader {
         this.#pathBefore[i] = { specs, end: path };
       }
       if (offering.available === false) continue;
+      // What is said to cost less than nothing would always be bought.
+      if (offering.price < 0) return `offerings[${i}].price must not be negative`;
       const { capacityOverride, overheadOverride } = offering;
       let group = plain;
       if (capacityOverride || overheadOverride) {
@@ -311,6 +318,7 @@ function allocatableOf(capacity: ReadonlyMap<string, bigint>, overhead: Instance
 function take(from: Amounts, part: ResourceList | undefined): void {
   for (const name in part) {
     const nano = Quantity.parse(part[name]!).nano;
+    if (nano < 0n) throw new TypeError('overhead is negative');
     const left = from.get(name);
     if (left !== undefined && nano !== 0n) from.set(name, left - nano);
   }
@@ -328,6 +336,7 @@ function overridden(
   for (const part of [overhead?.kubeReserved, overhead?.systemReserved, overhead?.evictionThreshold])
     if (part) addTo(taken, amountsOf(part));
   for (const [name, nano] of amountsOf(overheadOverride)) taken.set(name, nano);
+  if ((amountsProblem(own) ?? amountsProblem(taken)) !== undefined) throw new TypeError('an override is negative');
   const allocatable: Amounts = new Map(own);
   for (const [name, nano] of taken) {
     const left = allocatable.get(name);

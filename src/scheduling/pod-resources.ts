@@ -73,11 +73,15 @@ export function podRequests(spec: PodSpec, status?: Pod['status']): Amounts {
   return total;
 }
 
+/** The most that Kubernetes counts: 2^63 - 1. */
+const mostNano = (2n ** 63n - 1n) * 1_000_000_000n;
+
 /** Why amounts cannot be meant, as a sentence; undefined when they can. */
 export function amountsProblem(amounts: ReadonlyMap<string, bigint>): string | undefined {
   for (const name of amounts.keys()) {
     const nano = amounts.get(name)!;
     if (nano < 0n) return `${name} is negative (${Quantity.fromNano(nano).toString()})`;
+    if (nano > mostNano) return `${name} is more than any machine has (about 1e${String(nano).length - 10})`;
   }
   return undefined;
 }

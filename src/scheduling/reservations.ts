@@ -20,10 +20,11 @@ export class Reservations {
     for (const [nodePool, types] of Object.entries(problem.instanceTypes)) {
       const key = problem.labels?.[nodePool]?.reservationId;
       for (const { offerings } of types) {
-        for (const { requirements, reservationCapacity } of offerings ?? []) {
+        for (const offering of offerings ?? []) {
+          const { requirements, reservationCapacity } = offering ?? {};
           if (reservationCapacity === undefined) continue;
           const id =
-            requirements.find((r) => (key === undefined ? !commonLabelSet.wellKnown.has(r.key) : r.key === key))
+            requirements?.find((r) => (key === undefined ? !commonLabelSet.wellKnown.has(r.key) : r.key === key))
               ?.values?.[0] ?? '';
           this.#left.set(id, Math.min(this.#left.get(id) ?? Number.POSITIVE_INFINITY, reservationCapacity));
         }

@@ -549,7 +549,7 @@ describe('bad input', () => {
     ['a million CPUs', { containers: [{ resources: { requests: { cpu: '1000000' } } }] }, 'was "m" for milli meant?'],
     ['an unknown operator', required([[{ key: 'a', operator: 'Like', values: ['b'] }]]), 'is not known'],
     ['resource claims', { resourceClaims: [{ name: 'gpu' }] }, 'resource claims are not supported yet'],
-    ['containers that are no list', { containers: 7 as never }, 'shape'],
+    ['containers that are no list', { containers: 7 as never }, 'spec.containers must be a list'],
   ])('%s is an error of that pod alone', (_, spec, expected) => {
     const problem: Problem = {
       nodePools: [nodePool('default')],

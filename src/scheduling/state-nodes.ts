@@ -6,9 +6,10 @@ import { compareStrings } from '../base/order.ts';
 import type { Batch } from './batch.ts';
 import { type HostPort, hostPortsOf } from './host-ports.ts';
 import { isDaemonPod } from './input.ts';
-import type { Node, NodeClaim, ResourceList, Taint } from './objects.ts';
-import { type Amounts, addTo, amountsOf, quantityProblem, subtractFrom } from './pod-resources.ts';
+import type { CSINode, Node, NodeClaim, ResourceList, Taint } from './objects.ts';
+import { type Amounts, addTo, amountsOf, amountsProblem, quantityProblem, subtractFrom } from './pod-resources.ts';
 import type { ObjectError, Problem } from './problem.ts';
+import { driversShape, nodeShape } from './shapes.ts';
 
 /** A node that exists or is on its way. */
 export interface StateNode {
@@ -32,6 +33,8 @@ export interface StateNode {
   /** Goes away: counts for topology, takes no pods. */
   readonly leaving: boolean;
 }
+
+type CSIDriver = NonNullable<NonNullable<CSINode['spec']>['drivers']>[number];
 
 interface Joined {
   readonly node: Node | undefined;
@@ -76,7 +79,9 @@ export function leavingNodes(problem: Problem): Map<string, 'deleted' | 'candida
 function isDeleted({ node, claim }: Joined): boolean {
   if (!claim) return Boolean(node?.metadata.deletionTimestamp);
   const { conditions } = claim.status ?? {};
-  if (conditions?.some(({ type, status }) => type === 'InstanceTerminating' && status === 'True')) return true;
+  const terminates = (each: { readonly type: string; readonly status: string } | null): boolean =>
+    each?.type === 'InstanceTerminating' && each.status === 'True';
+  if (Array.isArray(conditions) && conditions.some(terminates)) return true;
   return Boolean(claim.metadata.deletionTimestamp);
 }
 
@@ -93,7 +98,7 @@ export function stateNodes(
     if (list) list.push(entry);
     else podsOf.set(entry.node, [entry]);
   }
-  const limits = new Map((problem.csiNodes ?? []).map((csi) => [csi.metadata.name ?? '', csi.spec?.drivers ?? []]));
+  const limits = driversOf(problem, errors);
   const closed = new Set(problem.state?.closedToMoves);
   const nodes: StateNode[] = [];
   for (const joined of join(problem)) {
@@ -103,19 +108,40 @@ export function stateNodes(
       for (const { name: driver, allocatable } of limits.get(name) ?? [])
         if (allocatable?.count !== undefined) volumeLimits.set(driver, allocatable.count);
       const pods = podsOf.get(name) ?? [];
+      const { problem: unusable, ...used } = usage(joined, pods, batch);
+      // It takes no pods, but those that are there count.
+      if (unusable !== undefined)
+        errors.push({ object: `Node/${name}`, reason: `its allocatable cannot be used: ${unusable}` });
       nodes.push({
         ...describe(joined, name),
-        ...usage(joined, pods, batch),
+        ...used,
         volumeLimits,
         attached: volumeLimits.size > 0 ? attachedBy(pods, batch) : new Map(),
         closedToMoves: closed.has(name),
         leaving: leaving.has(name),
       });
     } catch (error) {
-      errors.push({ object: `Node/${name}`, reason: quantityProblem(error) });
+      const problem = quantityProblem(error);
+      errors.push({ object: `Node/${name}`, reason: shapeOf(joined) ?? problem });
     }
   }
   return nodes.sort((a, b) => Number(b.initialized) - Number(a.initialized) || compareStrings(a.name, b.name));
+}
+
+/** By node: its CSI drivers. Where they cannot be read, volumes are attached without a limit. */
+function driversOf(problem: Problem, errors: ObjectError[]): ReadonlyMap<string, readonly CSIDriver[]> {
+  const drivers = new Map<string, readonly CSIDriver[]>();
+  for (const { metadata, spec } of problem.csiNodes ?? []) {
+    const name = metadata.name ?? '';
+    const wrong = driversShape(spec?.drivers ?? []);
+    if (wrong === undefined) drivers.set(name, spec?.drivers ?? []);
+    else errors.push({ object: `CSINode/${name}`, reason: wrong });
+  }
+  return drivers;
+}
+
+function shapeOf({ node, claim }: Joined): string | undefined {
+  return (node && nodeShape(node)) ?? (claim && nodeShape(claim));
 }
 
 type Described = Pick<StateNode, 'name' | 'hostname' | 'nodePool' | 'labels' | 'taints' | 'initialized'>;
@@ -150,9 +176,15 @@ function taintsOf(joined: Joined, registered: boolean, initialized: boolean): Ta
   const isAnother = hasJoinedAgain(joined);
   // Until it is registered, a Node may carry what others put on young ones: Cluster API's own taint, say.
   const raw = (registered || isAnother ? node?.spec?.taints : claim?.spec?.taints) ?? [];
+  if (raw.length > 0) mustBeTaints(raw);
   const taints = initialized || isAnother || !claim ? [...raw] : raw.filter((taint) => !isPassing(taint, startup));
   if (node?.spec?.unschedulable && !taints.some(({ key }) => key === unschedulable.key)) taints.push(unschedulable);
   return taints;
+}
+
+function mustBeTaints(raw: unknown): void {
+  const ok = Array.isArray(raw) && raw.every((taint: unknown) => typeof taint === 'object' && taint !== null);
+  if (!ok) throw new TypeError('taints must be a list of objects');
 }
 
 /** Taints that a new node carries for a while, and that its initialisation removes. */
@@ -166,7 +198,7 @@ function usage(
   { node, claim }: Joined,
   pods: Batch['bound'],
   batch: Batch,
-): Pick<StateNode, 'capacity' | 'available' | 'daemonRequests' | 'ports'> {
+): Pick<StateNode, 'capacity' | 'available' | 'daemonRequests' | 'ports'> & { problem: string | undefined } {
   const initialized = !claim || node?.metadata.labels?.[labels.initialized] === 'true';
   const filled = (fromNode: ResourceList | undefined, fromClaim: ResourceList | undefined): Amounts => {
     const amounts = amountsOf(fromNode);
@@ -176,6 +208,7 @@ function usage(
     return amounts;
   };
   const available = filled(node?.status?.allocatable, claim?.status?.allocatable);
+  const problem = amountsProblem(available);
   const daemonRequests: Amounts = new Map();
   const ports: HostPort[] = [];
   for (const { pod, shape } of pods) {
@@ -191,7 +224,8 @@ function usage(
       }
     }
   }
-  return { capacity: filled(node?.status?.capacity, claim?.status?.capacity), available, daemonRequests, ports };
+  const capacity = filled(node?.status?.capacity, claim?.status?.capacity);
+  return { capacity, available, daemonRequests, ports, problem };
 }
 
 function attachedBy(pods: Batch['bound'], batch: Batch): Map<string, Set<string>> {

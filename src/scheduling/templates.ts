@@ -16,7 +16,7 @@ import { requirementProblem } from './constraints.ts';
 import { type Daemon, DaemonLoad } from './daemons.ts';
 import { isExcluded, readTypes, type Shelf } from './instance-types.ts';
 import type { NodePool, Taint } from './objects.ts';
-import { amountsOf, quantityProblem, subtractFrom } from './pod-resources.ts';
+import { amountsOf, amountsProblem, quantityProblem, subtractFrom } from './pod-resources.ts';
 import type { InstanceTypeSpec, LabelRules, ObjectError, OfferingSpec, Problem } from './problem.ts';
 import type { RequirementSpace, SetId } from './requirement-space.ts';
 import {
@@ -27,6 +27,7 @@ import {
   requirementsOf,
   requirementsOfLabels,
 } from './requirements.ts';
+import { nodePoolShape } from './shapes.ts';
 
 /** The labels of one cloud. Pools of the same cloud share it. */
 export interface Dialect {
@@ -102,7 +103,7 @@ function labelSetOf(rules: LabelRules): LabelSet {
 
 /** Highest weight first, then by name, descending: the order in which pools are tried. */
 export function comparePools(a: NodePool, b: NodePool): number {
-  return (b.spec.weight ?? 0) - (a.spec.weight ?? 0) || compareStrings(b.metadata.name ?? '', a.metadata.name ?? '');
+  return (b.spec?.weight ?? 0) - (a.spec?.weight ?? 0) || compareStrings(b.metadata.name ?? '', a.metadata.name ?? '');
 }
 
 /** Whether a pool takes part in scheduling at all. */
@@ -132,7 +133,8 @@ export function readTemplates(inputs: TemplateInputs): Template[] {
       if (typeof template === 'string') inputs.errors.push({ object: `NodePool/${name}`, reason: template });
       else templates.push(template);
     } catch (error) {
-      inputs.errors.push({ object: `NodePool/${name}`, reason: quantityProblem(error) });
+      const problem = quantityProblem(error);
+      inputs.errors.push({ object: `NodePool/${name}`, reason: nodePoolShape(pool) ?? problem });
     }
   }
   return templates;
@@ -169,10 +171,14 @@ export function poolRequirements(pool: NodePool, labelSet: LabelSet): Map<string
 function readTemplate(pool: NodePool, index: number, inputs: TemplateInputs): Template | string {
   const { problem, space, axis, dialects } = inputs;
   const name = pool.metadata.name ?? '';
+  const wrong = nodePoolShape(pool);
+  if (wrong !== undefined) return wrong;
   const dialect = dialects.of(name);
   const requirements = poolRequirements(pool, dialect.labels);
   if (typeof requirements === 'string') return requirements;
   const limits = pool.spec.limits ? amountsOf(pool.spec.limits) : undefined;
+  const unusable = limits && amountsProblem(limits);
+  if (unusable !== undefined) return `its limits cannot be used: ${unusable}`;
   const minValueKeys = [...requirements.values()].filter((r) => r.minValues !== undefined).map(({ key }) => key);
   const mayBeUndefined = new Set([...dialect.labels.wellKnown, ...requirements.keys()]);
   requirements.set(labels.registered, Requirement.in(labels.registered, ['true']));
@@ -185,7 +191,9 @@ function readTemplate(pool: NodePool, index: number, inputs: TemplateInputs): Te
   const shelf = readTypes(sold, dialect.labels, dialect.words, problem.labels?.[name]?.reservationId);
   const { types, variants } = stock(name, sold, shelf, requirements, load, inputs.errors);
   if (types.length === 0) {
-    return sold.length === 0 ? 'it has no instance types' : 'its requirements leave no instance type';
+    if (sold.length === 0) return 'it has no instance types';
+    const readable = shelf.types.some((type) => typeof type !== 'string' && type.problem === undefined);
+    return readable ? 'its requirements leave no instance type' : 'none of its instance types can be used';
   }
   const given = new Set([...requirements.values()].filter((r) => r.mustExist).map(({ key }) => key));
   const catalog = new Catalog(space, axis, types, variants, given);
@@ -196,7 +204,7 @@ function readTemplate(pool: NodePool, index: number, inputs: TemplateInputs): Te
     weight: pool.spec.weight ?? 0,
     cloud: cloudOf(pool),
     isPriced: () => {
-      priced ??= sold.every((type) => type?.offerings?.every(isPriced) ?? true);
+      priced ??= sold.every(({ offerings }) => !Array.isArray(offerings) || offerings.every(isPriced));
       return priced;
     },
     dialect,
@@ -254,7 +262,9 @@ export function cloudOf({ spec }: NodePool): string {
 }
 
 /** Whether the price is known: a guess is not, nor is one that nobody told. */
-export function isPriced({ price, estimated }: OfferingSpec): boolean {
+export function isPriced(offering: OfferingSpec): boolean {
+  if (!offering) return false;
+  const { price, estimated } = offering;
   return estimated !== true && Number.isFinite(price) && price > 0;
 }
 
@@ -264,7 +274,7 @@ export function reservationKeyOf(template: Template, problem: Problem): string |
   if (named !== undefined) return named;
   for (const type of problem.instanceTypes[template.nodePool] ?? []) {
     for (const offering of type.offerings ?? []) {
-      const reserved = offering.requirements?.some(
+      const reserved = offering?.requirements?.some(
         ({ key, values }) => key === labels.capacityType && values?.includes(capacityTypes.reserved),
       );
       const other = reserved ? offering.requirements.find(({ key }) => !commonLabelSet.wellKnown.has(key)) : undefined;

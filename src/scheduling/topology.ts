@@ -3,7 +3,7 @@
 // Counts are of two kinds. Definite: the pod is in that domain. Possible: the pod may end up there, so whoever must keep
 // away has to. A hostname is always definite.
 import { labels } from '../api/labels.ts';
-import { compileLabelSelector, type LabelSelector, type Selector } from '../kube/labels.ts';
+import { compileLabelSelector, isValidLabelValue, type LabelSelector, type Selector } from '../kube/labels.ts';
 import type { LabelClass } from './batch.ts';
 import type { Namespace, PodAffinityTerm, Taint, Toleration } from './objects.ts';
 import { compatible, type Requirements } from './requirements.ts';
@@ -255,7 +255,8 @@ export function matcherOf(
   const add = (keys: readonly string[] | undefined, operator: string): void => {
     for (const key of keys ?? []) {
       const value = own.labels[key];
-      if (value !== undefined) expressions.push({ key, operator, values: [value] });
+      if (value !== undefined && isValidLabelValue(value).length === 0)
+        expressions.push({ key, operator, values: [value] });
     }
   };
   add(same, 'In');

@@ -3,7 +3,8 @@
 import { annotations, labels } from '../api/labels.ts';
 import type { PersistentVolume, PersistentVolumeClaim, Pod, RequirementSpec, StorageClass, Volume } from './objects.ts';
 import type { Problem } from './problem.ts';
-import { compatible, mergeRequirements, type Requirements, requirementsOf } from './requirements.ts';
+import { compatible, mergeRequirements, Requirement, type Requirements, requirementsOf } from './requirements.ts';
+import { allowedTopologiesShape, nodeTermsShape } from './shapes.ts';
 
 /** In-tree drivers by the CSI driver that replaced them. */
 const replaced: Readonly<Record<string, string>> = {
@@ -62,7 +63,8 @@ export class VolumeIndex {
       if (volume.metadata.deletionTimestamp) return `persistent volume ${volumeName} of claim ${name} is being deleted`;
       if (claim.metadata.annotations?.[annotations.volumeBindCompleted] === undefined)
         return `persistent volume claim ${name} is not fully bound yet`;
-      return undefined;
+      const wrong = volumeProblem(volume);
+      return wrong && `persistent volume ${volumeName} of claim ${name} cannot be used: ${wrong}`;
     }
     const className = claim.spec?.storageClassName;
     if (!className) return `persistent volume claim ${name} is unbound and names no storage class`;
@@ -70,7 +72,8 @@ export class VolumeIndex {
     if (!storageClass) return `storage class ${className} of claim ${name} does not exist`;
     if ((storageClass.volumeBindingMode ?? 'Immediate') === 'Immediate')
       return `persistent volume claim ${name} waits for its volume: storage class ${className} binds immediately`;
-    return undefined;
+    const wrong = allowedTopologiesShape(storageClass.allowedTopologies ?? []);
+    return wrong && `storage class ${className} of claim ${name} cannot be used: ${wrong}`;
   }
 
   /** Where the pod's volumes allow it to run. */
@@ -122,6 +125,19 @@ export class VolumeIndex {
     const provisioner = this.#classes.get(claim.spec?.storageClassName ?? '')?.provisioner;
     return provisioner === undefined ? undefined : (replaced[provisioner] ?? provisioner);
   }
+}
+
+/** Why it is not known where a volume is. */
+function volumeProblem({ spec }: PersistentVolume): string | undefined {
+  const required = spec?.nodeAffinity?.required;
+  if (!required) return undefined;
+  const wrong = nodeTermsShape(required);
+  if (wrong !== undefined) return wrong;
+  for (const { matchExpressions } of required.nodeSelectorTerms ?? [])
+    for (const expression of matchExpressions ?? [])
+      if (!Requirement.parse(expression))
+        return `${JSON.stringify(expression.key)} ${expression.operator} in its node affinity cannot be read`;
+  return undefined;
 }
 
 function claimName(pod: Pod, volume: Volume): string | undefined {

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The seeds that are run for every change, chosen before anything was found with them: the numbers from one on.
 
-/** How the hours of a run are divided: mostly small worlds, which are cheap, some of full size, and one of a provider. */
+/** The worlds of Linode take turns. */
+const ofLinode = ['linode', 'linode-instance', 'linode-shared'] as const;
+
+/** How the hours of a run are divided: mostly small worlds, which are cheap, some of full size, and two of providers. */
 const rotation = [
   'small',
   'small',
   'small',
   'faults',
   'small',
-  'small',
+  ofLinode,
   'crashes',
   'cluster-api',
   'storm',
@@ -17,5 +20,7 @@ const rotation = [
 
 /** The scenario that a seed is run in. */
 export function scenarioOfSeed(seed: number): string {
-  return rotation[(seed - 1) % rotation.length]!;
+  const scenario = rotation[(seed - 1) % rotation.length]!;
+  if (typeof scenario === 'string') return scenario;
+  return scenario[Math.floor((seed - 1) / rotation.length) % scenario.length]!;
 }

@@ -9,7 +9,7 @@ import { NewNode, type NodeGroup } from './in-flight.ts';
 import type { Packed, Step } from './pack.ts';
 import { maxShapes, planPurchases } from './patterns.ts';
 import type { PodClass } from './pod-class.ts';
-import { alike, cheapestFor, lastingPrice, type Wanted } from './sturdy.ts';
+import { alike, cheapestFor, lastingPrice, totalOf, type Wanted } from './sturdy.ts';
 import type { Settled } from './tally.ts';
 import { machinesOf } from './thrift.ts';
 import type { World } from './world.ts';
@@ -154,11 +154,11 @@ function offerOf(world: World, { group, nodes }: Pool, pods: readonly number[], 
 
 /** What to buy instead of the nodes of a pool; undefined when that is no better. */
 function binsFor(offer: Offer, allowance: number): Bin[] | undefined {
-  const { group, view, nodes, price, shapes, wanted, lasting } = offer;
+  const { group, view, nodes, price, wanted, lasting } = offer;
   const { catalog } = group.template;
   const charge = (nodeCharge * price) / Math.min(fewNodes, nodes);
   const ways = [...waysToBuy(offer, charge)].flatMap((bins) => {
-    const paid = bins.reduce((sum, bin) => sum + priceOf(group, view, bin, shapes), 0);
+    const paid = bins.reduce((sum, { counts }) => sum + catalog.priceOf(view, totalOf(catalog, wanted, counts)), 0);
     const most = Math.max(allowance, bins.length < nodes ? mostMore : 1);
     return paid > price * most ? [] : [{ bins, paid }];
   });
@@ -243,14 +243,6 @@ function addRest(group: NodeGroup, view: View, bins: Bin[], shapes: readonly Sha
     ),
   );
   return true;
-}
-
-/** What the cheapest machine costs that holds what a bin holds. */
-function priceOf({ template: { catalog } }: NodeGroup, view: View, { counts }: Bin, shapes: readonly Shape[]): number {
-  const total = new Float64Array(catalog.width);
-  for (const [i, { request }] of shapes.entries())
-    for (let r = 0; r < total.length; r++) total[r]! += counts[i]! * request[r]!;
-  return catalog.priceOf(view, total);
 }
 
 /** Empties the nodes of a pool and gives their pods, in the order they came, to nodes as planned. */

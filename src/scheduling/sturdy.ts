@@ -5,6 +5,7 @@
 // alike and suit the mix of all pods leave none.
 import { addDemand, bestSizePrice, noDemand } from './best-size.ts';
 import type { Catalog, View } from './catalog.ts';
+import { hasRoom } from './existing-nodes.ts';
 
 /** Pods of one shape. */
 export interface Wanted {
@@ -91,10 +92,16 @@ export function cheapestFor(
   wanted: readonly Wanted[],
   counts: Int32Array,
 ): number | undefined {
-  const total = new Float64Array(catalog.width);
-  for (const [i, { request }] of wanted.entries())
-    for (let r = 0; r < total.length; r++) total[r]! += counts[i]! * request[r]!;
+  const total = totalOf(catalog, wanted, counts);
   return catalog.byPrice(view).rows.find((row) => catalog.fitsRow(row, total));
+}
+
+/** What some pods request together. */
+export function totalOf({ width }: Catalog, wanted: readonly Wanted[], counts: Int32Array): Float64Array {
+  const total = new Float64Array(width);
+  for (const [i, { request }] of wanted.entries())
+    for (let r = 0; r < width; r++) total[r]! += counts[i]! * request[r]!;
+  return total;
 }
 
 /** Takes what a machine holds from those left, in the mix in which they are. */
@@ -111,11 +118,6 @@ function fill(catalog: Catalog, row: number, wanted: readonly Wanted[], left: In
   // Most of it at once.
   const share = shareThatFits(room, wanted, left) - 1e-9;
   for (let i = 0; i < counts.length; i++) take(i, Math.max(0, Math.floor(left[i]! * share)));
-  const fits = (i: number): boolean => {
-    const { request } = wanted[i]!;
-    for (let r = 0; r < width; r++) if (request[r]! > room[r]!) return false;
-    return true;
-  };
   const open = new Set<number>();
   for (let i = 0; i < counts.length; i++) if (left[i]! > 0) open.add(i);
   while (open.size > 0) {
@@ -126,7 +128,7 @@ function fill(catalog: Catalog, row: number, wanted: readonly Wanted[], left: In
       const part = left[i]! / wanted[i]!.count;
       if (part > most) [next, most] = [i, part];
     }
-    if (next >= 0 && fits(next)) take(next, 1);
+    if (next >= 0 && hasRoom(room, wanted[next]!.request)) take(next, 1);
     else open.delete(next);
     if (next < 0) break;
     if (left[next] === 0) open.delete(next);

@@ -73,6 +73,14 @@ const sturdy = { most: 16, allowance: 1.08, thorough: true };
 /** A price this near to the bound is not worth another packing. */
 const nearBound = 1.02;
 
+/** What a packing buys, if it costs less than `budget`. */
+function cheaperPurchase(world: World, packed: Packed, budget: number): Purchase | undefined {
+  const finalizer = new Finalizer(world);
+  const price = packed.nodes.reduce((sum, node) => sum + finalizer.factsOf(node).claim.price, 0);
+  if (!(price < budget * (1 - 1e-9))) return undefined;
+  return { packed, claims: packed.nodes.map((node) => finalizer.claimOf(node)), price };
+}
+
 export class Removals {
   readonly world: World;
   readonly #slotOf = new Map<string, number>();
@@ -258,11 +266,7 @@ export class Removals {
       const [failed] = packed.failed;
       if (failed) this.#whyNot ??= () => this.#sayFailed(failed, packed);
       else {
-        const finalizer = new Finalizer(world);
-        let price = 0;
-        for (const node of packed.nodes) price += finalizer.factsOf(node).claim.price;
-        if (price < (best?.price ?? budget) * (1 - 1e-9))
-          best = { packed, claims: packed.nodes.map((node) => finalizer.claimOf(node)), price };
+        best = cheaperPurchase(world, packed, best?.price ?? budget) ?? best;
       }
       restore(packed);
     };
@@ -279,11 +283,7 @@ export class Removals {
   /** The same with machines that are likely to last, if they cost less than `budget` as well. */
   #sturdy(world: World, { packed }: Purchase, budget: number): Purchase | undefined {
     const again = regroup(world, packed, new Finalizer(world), sturdy);
-    if (!again) return undefined;
-    const finalizer = new Finalizer(world);
-    const price = again.nodes.reduce((sum, node) => sum + finalizer.factsOf(node).claim.price, 0);
-    if (!(price < budget * (1 - 1e-9))) return undefined;
-    return { packed: again, claims: again.nodes.map((node) => finalizer.claimOf(node)), price };
+    return again && cheaperPurchase(world, again, budget);
   }
 
   /** What stood in the way of the replacement that was asked about last, beside its price; undefined: the price did. */

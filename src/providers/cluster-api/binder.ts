@@ -5,7 +5,6 @@
 import { type NodeClaim, nodeClaimKind } from '../../api/node-claim.ts';
 import type { Clock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
-import { chain, compareStrings } from '../../base/order.ts';
 import { ignoreNotFound, isConflict, isNotFound } from '../../kube/api-error.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { keyOf, type ResourceType } from '../../kube/object.ts';
@@ -15,7 +14,7 @@ import type { Counter, Metrics } from '../../runtime/metrics.ts';
 import { madeFrom, templateHash } from './drift.ts';
 import { type Hub, HubUnavailableError, ownersOf } from './hub.ts';
 import { failureOf, isDeleting, type Machine, providerIDOf } from './kinds.ts';
-import { type Batch, cameFor, isUnclaimed } from './ledger.ts';
+import { isUnclaimed, oldestFirst, takeFirst } from './ledger.ts';
 import { clusterApiMetrics } from './metrics.ts';
 import { annotations, memberLabel } from './names.ts';
 import type { Scaler } from './scaler.ts';
@@ -264,18 +263,6 @@ export class Binder {
 function isWaiting(claim: NodeClaim): boolean {
   return !claim.status?.providerID && !isDeleting(claim) && claim.spec.nodeClassRef.kind === 'ClusterAPINodeClass';
 }
-
-/** Takes the first Machine out that came for the batch. */
-function takeFirst(free: Machine[], batch: Batch): Machine | undefined {
-  const index = free.findIndex((machine) => cameFor(machine, batch));
-  return index < 0 ? undefined : free.splice(index, 1)[0];
-}
-
-/** By age, then by name. */
-export const oldestFirst = chain<Machine>(
-  (a, b) => compareStrings(a.metadata.creationTimestamp ?? '', b.metadata.creationTimestamp ?? ''),
-  (a, b) => compareStrings(a.metadata.name ?? '', b.metadata.name ?? ''),
-);
 
 /** The key of what a Machine's replicas are counted by: its MachineDeployment, else its MachineSet. */
 export function ownerKeyOf(machine: Machine): string | undefined {

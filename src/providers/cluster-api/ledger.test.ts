@@ -132,6 +132,44 @@ describe('a ledger', () => {
     expect(machines.map((one) => cameFor(one, batch!))).toEqual([false, true]);
   });
 
+  test('gives the replacement to whoever waits when the one that lost its Machine gives up later', () => {
+    // Cluster API replaces the Machine of `a`; `b` is raised for, and before its Machine is made `a` gives up.
+    const { ledger } = planEntries(empty, [raise('a')]);
+    const machines = [machine('of-a', { claim: 'a', deleting: true }), machine('replacement')];
+    const raised = planEntries({ ...empty, ledger, replicas: 1, machines }, [raise('b')]);
+    expect(raised.replicas).toBe(2);
+    const released = planEntries({ ...empty, ledger: raised.ledger, replicas: 2, machines }, [release('a', true)]);
+    expect(released).toMatchObject({ replicas: 1, marks: [] });
+    expect(machines.filter((one) => cameFor(one, released.ledger.pending[0]!))).toEqual([machines[1]]);
+    // Asking again changes nothing.
+    const state = { ...empty, ledger: released.ledger, replicas: 1, machines };
+    expect(planEntries(state, [raise('b')])).toMatchObject({ changed: false });
+  });
+
+  test('gives nothing of what others want, and nothing to those whose Machine is still to come', () => {
+    const machines = [machine('theirs'), machine('of-a', { claim: 'a', deleting: true }), machine('replacement')];
+    const { ledger } = planEntries({ ...empty, replicas: 1, machines: machines.slice(0, 1) }, [raise('a')]);
+    const waits = planEntries({ ...empty, ledger, replicas: 2, machines }, [raise('b')]);
+    expect(waits.ledger.pending.flatMap(({ given = [] }) => given)).toEqual([]);
+    const { pending } = planEntries({ ...empty, ledger: waits.ledger, replicas: 3, machines }, [
+      release('a', true),
+    ]).ledger;
+    expect(pending.flatMap(({ given = [] }) => given)).toHaveLength(1);
+    // Who lowers what others want takes it from them, not from those who wait.
+    const lowered = planEntries({ ...empty, ledger: waits.ledger, replicas: 2, machines }, [raise('b')]).ledger;
+    expect(lowered.pending.flatMap(({ given = [] }) => given)).toHaveLength(1);
+  });
+
+  test('marks no Machine that came for somebody who waits for it', () => {
+    const { ledger } = planEntries(empty, [raise('a')]);
+    const old = [machine('of-a', { claim: 'a', deleting: true }), machine('replacement', { node: true })];
+    const raised = planEntries({ ...empty, ledger, replicas: 1, machines: old }, [raise('b')]);
+    const machines = [...old, machine('for-b', { at: '2026-01-02T00:00:00Z' })];
+    const plan = planEntries({ ...empty, ledger: raised.ledger, replicas: 2, machines }, [release('a', true)]);
+    expect(plan.replicas).toBe(1);
+    expect(plan.marks.map(({ metadata }) => metadata.name)).toEqual(['replacement']);
+  });
+
   test('does not lower again what somebody lowered already', () => {
     const { ledger } = planEntries(empty, [raise('a'), raise('b'), raise('c')]);
     // Somebody set 1 instead of 3; two Machines went with it.

@@ -178,13 +178,16 @@ export function planEntries(state: LedgerState, entries: readonly Entry[]): Plan
       replicas = lowered;
     }
   }
-  // What Cluster API made in place of a lost Machine is for whoever comes next; what then is left goes.
-  const spare = spareMachines(state, replicas - raised.length, lost);
-  const given = spare.slice(0, raised.length).map(nameOf);
-  const batch = { ...baseline, ...(given.length > 0 ? { given } : {}), claims: raised };
-  ledger = { ...ledger, pending: nonEmpty([...ledger.pending, batch, adopted(adopting)]) };
+  ledger = {
+    ...ledger,
+    pending: nonEmpty([...ledger.pending, { ...baseline, claims: raised }, adopted(adopting)]),
+  };
+  const { pending, given, left } = withGiven(ledger, replicas, machines);
+  ledger = { ...ledger, pending };
+  // At most as many as NodeClaims ended without a Machine, less those given away: those are theirs.
+  const marks = left.slice(0, Math.max(0, Math.min(lost - given, tooMany(state, replicas))));
   const changed = replicas !== state.replicas || formatLedger(ledger) !== formatLedger(state.ledger);
-  return { ledger, replicas, refused, isOverfull, marks: spare.slice(raised.length), changed };
+  return { ledger, replicas, refused, isOverfull, marks, changed };
 }
 
 /**
@@ -234,16 +237,53 @@ function nonEmpty(batches: readonly Batch[]): Batch[] {
 }
 
 /**
- * The Machines of nobody that must go when replicas come down to `replicas` and neither those on their way out nor those
- * marked before are enough. At most as many as NodeClaims ended without a Machine: those are theirs.
+ * Those who wait for Machines that will never come, because Cluster API has as many as it wants, are given Machines of
+ * nobody that were there before: what it made in place of a lost Machine, say, when who lost it gave up later. As many
+ * Machines of nobody as others want stay theirs. `left` are those of nobody that nobody waits for.
  */
-function spareMachines({ machines, replicas: before }: LedgerState, replicas: number, lost: number): Machine[] {
-  if (lost === 0 || replicas >= before) return [];
-  const going = machines.filter((machine) => isDeleting(machine) || isMarked(machine)).length;
-  const needed = Math.min(lost, machines.length - replicas - going);
-  if (needed <= 0) return [];
-  return machines.filter(isUnclaimed).sort(leastUseful).slice(0, needed);
+function withGiven(
+  ledger: Ledger,
+  replicas: number,
+  machines: readonly Machine[],
+): { pending: readonly Batch[]; given: number; left: Machine[] } {
+  const free = machines.filter(isUnclaimed).sort(oldestFirst);
+  const short = ledger.pending.map((batch) => batch.claims.filter(() => !takeFirst(free, batch)).length);
+  const coming = Math.max(0, replicas - machines.filter((machine) => !isGoing(machine)).length);
+  const theirs = Math.max(0, replicas - sizeOf(ledger));
+  const missing = short.reduce((sum, count) => sum + count, 0) - coming;
+  const given = Math.max(0, Math.min(missing, free.length - theirs));
+  const left = free.sort(leastUseful);
+  const spare = left.splice(0, given);
+  const pending = ledger.pending.map((batch, index) => {
+    const names = spare.splice(0, short[index]).map(nameOf);
+    return names.length === 0 ? batch : { ...batch, given: [...(batch.given ?? []), ...names] };
+  });
+  return { pending, given, left };
 }
+
+/** Takes the first Machine out that came for the batch. */
+export function takeFirst(free: Machine[], batch: Batch): Machine | undefined {
+  const index = free.findIndex((machine) => cameFor(machine, batch));
+  return index < 0 ? undefined : free.splice(index, 1)[0];
+}
+
+function isGoing(machine: Machine): boolean {
+  return isDeleting(machine) || isMarked(machine);
+}
+
+/**
+ * How many Machines of nobody must go when replicas come down to `replicas` and neither those on their way out nor those
+ * marked before are enough.
+ */
+function tooMany({ machines, replicas: before }: LedgerState, replicas: number): number {
+  return replicas >= before ? 0 : machines.length - replicas - machines.filter(isGoing).length;
+}
+
+/** By age, then by name. */
+export const oldestFirst = chain<Machine>(
+  (a, b) => compareStrings(a.metadata.creationTimestamp ?? '', b.metadata.creationTimestamp ?? ''),
+  (a, b) => compareStrings(nameOf(a), nameOf(b)),
+);
 
 const leastUseful = chain<Machine>(
   (a, b) => Number(a.status?.nodeRef !== undefined) - Number(b.status?.nodeRef !== undefined),

@@ -31,17 +31,11 @@ export function deepClone<T>(value: T): T {
     for (let i = 0; i < value.length; i++) items.push(deepClone(value[i] as unknown));
     return items as T;
   }
-  const copy: Record<string, unknown> = {};
-  for (const key in value) {
-    // A key named __proto__ in a user's object must stay data.
-    if (key === '__proto__')
-      Object.defineProperty(copy, key, {
-        value: deepClone(value[key]),
-        enumerable: true,
-        writable: true,
-        configurable: true,
-      });
-    else copy[key] = deepClone(value[key]);
+  // All fields at once is several times faster than one after the other, and keeps even one named __proto__ as data.
+  const copy = { ...value } as Record<string, unknown>;
+  for (const key in copy) {
+    const part = copy[key];
+    if (typeof part === 'object') copy[key] = deepClone(part);
   }
   return copy as T;
 }

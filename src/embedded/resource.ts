@@ -5,6 +5,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
 import type { KubeObject } from '../kube/object.ts';
 import type { FieldError } from '../kube/schema/field-error.ts';
+import type { Admitted } from './shapes/admit.ts';
 import type { FieldIndexer, Store } from './store.ts';
 
 /** One column of `kubectl get`. `priority` above 0 shows with `-o wide` only. */
@@ -69,8 +70,11 @@ export interface ServedVersion {
   readonly decode?: (object: KubeObject) => KubeObject;
   /** The stored object in this version; the same frozen answer for the same object. */
   readonly encode?: (object: KubeObject) => KubeObject;
-  /** Checks and prunes a decoded body: unknown and duplicate fields as warnings. Throws StatusError on wrong types. */
-  readonly admit?: (object: KubeObject) => string[];
+  /**
+   * Checks and prunes a body: gives what is left of it, private to the request, and the unknown fields. A body that is owned
+   * may be changed, others are copied. Throws StatusError on wrong types.
+   */
+  readonly admit?: (object: KubeObject, owned: boolean) => Admitted;
   readonly columns: readonly Column[];
   /** Of this version's OpenAPI document; undefined: a free-form object. */
   readonly openApi?: () => unknown;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A custom kind from its definition: schema, defaults, pruning, columns, subresources.
-import { deepFreeze } from '../../base/freeze.ts';
+import { deepClone, deepFreeze } from '../../base/freeze.ts';
 import { compareStrings } from '../../base/order.ts';
 import type { CustomResourceDefinition } from '../../kube/kinds.ts';
 import type { KubeObject } from '../../kube/object.ts';
@@ -88,7 +88,10 @@ function servedVersion(
     openApi: () => version.schema?.openAPIV3Schema ?? {},
     ...(paths ? { scale: paths } : {}),
     ...(version.deprecated ? { deprecated: version.deprecationWarning ?? deprecation(definition, apiVersion) } : {}),
-    admit: (object) => prune(schema, object),
+    admit: (sent, owned) => {
+      const object = owned ? sent : deepClone(sent);
+      return { object, unknown: prune(schema, object) };
+    },
     ...conversion(definition, schema, apiVersion, `${group}/${storageVersion}`),
   };
 }

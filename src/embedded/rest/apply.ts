@@ -99,7 +99,7 @@ function keepOnly(applied: Record<string, unknown>, kept: string): void {
 function refuseUndeclared(context: RequestContext, applied: Record<string, unknown>): void {
   const { resource, version } = context;
   if (resource.custom) return;
-  const [unknown] = version.admit?.(deepClone(applied) as unknown as KubeObject) ?? [];
+  const [unknown] = version.admit?.(applied as unknown as KubeObject, false).unknown ?? [];
   if (unknown === undefined) return;
   const object = `${storageNamespace(context)}/${context.info.name}; ${resource.group}/${version.name}, Kind=${resource.kind}`;
   throw new StatusError(

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The query parameters and option bodies of requests, checked with the API server's words.
 
-import { deepClone } from '../../base/freeze.ts';
 import { type FieldSelector, parseFieldSelector } from '../../kube/fields.ts';
 import { everything, parseLabelSelector, type Selector, SelectorError } from '../../kube/labels.ts';
 import type { KubeObject } from '../../kube/object.ts';
@@ -207,9 +206,7 @@ function deleteBody(body: unknown): RawDeleteOptions {
       `json: cannot unmarshal ${jsonType(grace)} into Go struct field DeleteOptions.gracePeriodSeconds of type int64`,
     );
   }
-  const options = deepClone(body) as unknown as KubeObject;
-  checkOptions(options);
-  return options as RawDeleteOptions;
+  return checkOptions(body as unknown as KubeObject, false).object as RawDeleteOptions;
 }
 
 const checkOptions = admissionFor('', 'v1', 'DeleteOptions')!;

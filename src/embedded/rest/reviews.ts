@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Access and identity reviews: `kubectl auth can-i`, `kubectl auth whoami`, token reviews of webhooks.
-import { deepClone } from '../../base/freeze.ts';
 import { apiVersionOf, type KubeObject } from '../../kube/object.ts';
 import type { Authenticator } from '../authentication.ts';
 import type { AccessQuestion, Authorizer } from '../rbac.ts';
@@ -30,7 +29,7 @@ export function answerReview(
   if (request.bodyRefusal !== undefined) throw request.bodyRefusal;
   if (!isRecord(request.body))
     throw badRequest(`the object provided is unrecognized (must be of type ${resource.kind})`);
-  resource.versions[0]?.admit?.(deepClone(request.body) as unknown as KubeObject);
+  resource.versions[0]?.admit?.(request.body as unknown as KubeObject, false);
   const spec = isRecord(request.body['spec']) ? request.body['spec'] : {};
   const user = subjectOf(resource, spec, request.user);
   return {

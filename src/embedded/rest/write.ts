@@ -24,25 +24,20 @@ export function decodeBody(context: RequestContext, body: unknown, owned: boolea
   const { resource, version, request } = context;
   if (!isRecord(body)) throw unrecognized(resource.kind, request.bodyProblem ?? notAnObject(body));
   checkKind(context, body);
-  const {
-    kind: _kind,
-    apiVersion: _apiVersion,
-    metadata = {},
-    ...rest
-  } = (owned ? body : deepClone(body)) as Record<string, unknown>;
-  if (metadata !== null && !isRecord(metadata)) {
+  const { kind: _kind, apiVersion: _apiVersion, metadata, ...rest } = body;
+  if (metadata !== null && metadata !== undefined && !isRecord(metadata)) {
     throw badRequest(
       `${resource.kind} in version "${version.name}" cannot be handled as a ${resource.kind}: json: cannot unmarshal ${jsonType(metadata)} into Go struct field ${resource.kind}.metadata of type v1.ObjectMeta`,
     );
   }
-  const object = {
+  const sent = {
     kind: resource.kind,
     apiVersion: apiVersionOf({ group: resource.group, version: version.name }),
-    metadata: metadata ?? {},
+    metadata: { ...metadata },
     ...rest,
   } as unknown as KubeObject;
-  checkShape(object.metadata as Record<string, unknown>, resource.kind, version.name);
-  admit(context, object, options);
+  checkShape(sent.metadata as Record<string, unknown>, resource.kind, version.name);
+  const object = admit(context, sent, owned, options);
   return version.decode ? version.decode(object) : object;
 }
 
@@ -98,18 +93,18 @@ function textOf(value: unknown): string {
 }
 
 /** Unknown fields: dropped, with a warning or a refusal as the client asked. */
-function admit(context: RequestContext, object: KubeObject, options: WriteOptions): void {
+function admit(context: RequestContext, sent: KubeObject, owned: boolean, options: WriteOptions): KubeObject {
   const { resource, version } = context;
-  const unknown = version.admit?.(object) ?? [];
+  const { object, unknown } = version.admit?.(sent, owned) ?? { object: owned ? sent : deepClone(sent), unknown: [] };
   const { duplicates = [] } = context.request;
-  if (unknown.length + duplicates.length === 0 || options.fieldValidation === 'Ignore') return;
+  if (unknown.length + duplicates.length === 0 || options.fieldValidation === 'Ignore') return object;
   const sentences = [
     ...duplicates.map((field) => `duplicate field ${JSON.stringify(field)}`),
     ...unknown.map((field) => `unknown field ${JSON.stringify(field)}`),
   ];
   if (options.fieldValidation === 'Warn') {
     context.warnings.push(...sentences);
-    return;
+    return object;
   }
   const message = `strict decoding error: ${sentences.join(', ')}`;
   throw badRequest(`${resource.kind} in version "${version.name}" cannot be handled as a ${resource.kind}: ${message}`);

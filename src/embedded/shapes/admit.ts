@@ -2,6 +2,7 @@
 // Decoding as the API server does it for built-in kinds: unknown fields are dropped and named, nulls are absent fields,
 // quantities become canonical, and a value of the wrong type is refused.
 
+import { deepClone } from '../../base/freeze.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { canonicalQuantity, QuantityError } from '../../kube/quantity.ts';
 import { parseTime, TimeError } from '../../kube/time.ts';
@@ -14,79 +15,102 @@ type Fields = Record<string, unknown>;
 /** Why a value does not fit; the message is Go's. */
 class Misfit extends Error {}
 
-/** The check of one kind's bodies: changes them in place and names the unknown fields. Throws StatusError (400). */
+/** What a body is once it fits its kind, and the fields that the kind does not have. */
+export interface Admitted {
+  readonly object: KubeObject;
+  readonly unknown: readonly string[];
+}
+
+/**
+ * The check of one kind's bodies: gives a copy of what fits. What is frozen in a body of our own was stored before, so it fits and
+ * is shared. Throws StatusError (400).
+ */
 export function admissionFor(
   group: string,
   version: string,
   kind: string,
-): ((object: KubeObject) => string[]) | undefined {
+): ((object: KubeObject, owned: boolean) => Admitted) | undefined {
   const shape = shapeOfKind(group, version, kind);
   if (!shape) return undefined;
-  return (object) => {
+  return (object, owned) => {
     const unknown: string[] = [];
     try {
-      fit(shape, object as unknown as Fields, '', unknown, true);
+      const fitted = fit(shape, object as unknown as Fields, '', owned, unknown, true);
+      return { object: fitted as unknown as KubeObject, unknown };
     } catch (error) {
       if (!(error instanceof Misfit)) throw error;
       throw badRequest(`${kind} in version "${version}" cannot be handled as a ${kind}: ${error.message}`);
     }
-    return unknown;
   };
 }
 
-function fit(shape: Shape, fields: Fields, path: string, unknown: string[], top: boolean): void {
-  for (const key in fields) {
+function fit(shape: Shape, fields: Fields, path: string, owned: boolean, unknown: string[], top: boolean): Fields {
+  if (owned && Object.isFrozen(fields)) return fields;
+  // All fields at once is several times faster than one after the other.
+  const fitted: Fields = { ...fields };
+  for (const key in fitted) {
     if (top && (key === 'apiVersion' || key === 'kind')) continue;
-    const value = fields[key];
+    const value = fitted[key];
     const field = shape.fields.get(key);
-    if (!field) {
-      unknown.push(path + key);
-      delete fields[key];
-    } else if (value === null || value === undefined) delete fields[key];
-    else {
-      // Most fields are scalars: their path is put together only for an error.
-      const { type } = field;
-      const fitted =
-        type.form === 'scalar'
-          ? fitScalar(type.scalar, value, path, key, shape)
-          : fitValue(type, value, path + key, shape, unknown);
-      if (fitted !== value) fields[key] = fitted;
+    if (!field) unknown.push(path + key);
+    if (!field || value === null || value === undefined) {
+      delete fitted[key];
+      continue;
     }
+    // Most fields are scalars: their path is put together only for an error.
+    const { type } = field;
+    const fits =
+      type.form === 'scalar'
+        ? fitScalar(type.scalar, value, path, key, shape)
+        : fitValue(type, value, path + key, shape, owned, unknown);
+    if (fits !== value) fitted[key] = fits;
   }
+  return fitted;
 }
 
-function fitValue(type: FieldType, value: unknown, path: string, owner: Shape, unknown: string[]): unknown {
+function fitValue(
+  type: FieldType,
+  value: unknown,
+  path: string,
+  owner: Shape,
+  owned: boolean,
+  unknown: string[],
+): unknown {
   switch (type.form) {
     case 'scalar':
       return fitScalar(type.scalar, value, path, '', owner);
     case 'message':
-      // Templates of objects may carry a kind of their own.
       if (!isFields(value)) throw wrongType(value, type, path, owner);
-      fit(type.shape, value, `${path}.`, unknown, type.shape.fields.has('metadata'));
-      return value;
+      // Templates of objects may carry a kind of their own.
+      return fit(type.shape, value, `${path}.`, owned, unknown, type.shape.fields.has('metadata'));
     case 'list': {
       if (!Array.isArray(value)) throw wrongType(value, type, path, owner);
+      if (owned && Object.isFrozen(value)) return value;
+      const items: unknown[] = [];
       for (let i = 0; i < value.length; i++) {
-        if (value[i] === null) value[i] = type.item.form === 'message' ? {} : '';
         const place = type.item.form === 'scalar' ? path : `${path}[${i}]`;
-        value[i] = fitValue(type.item, value[i], place, owner, unknown);
+        items.push(fitValue(type.item, (value[i] as unknown) ?? absentItem(type.item), place, owner, owned, unknown));
       }
-      return value;
+      return items;
     }
-    case 'map':
+    case 'map': {
       if (!isFields(value)) throw wrongType(value, type, path, owner);
-      for (const key in value) {
-        if (value[key] === null) value[key] = type.item.form === 'message' ? {} : '';
-        value[key] = fitValue(
-          type.item,
-          value[key],
-          type.item.form === 'message' ? `${path}.${key}` : path,
-          owner,
-          unknown,
-        );
+      if (owned && Object.isFrozen(value)) return value;
+      const entries: Fields = { ...value };
+      for (const key in entries) {
+        const place = type.item.form === 'message' ? `${path}.${key}` : path;
+        const item = entries[key] ?? absentItem(type.item);
+        const fits = fitValue(type.item, item, place, owner, owned, unknown);
+        if (fits !== entries[key]) entries[key] = fits;
       }
-      return value;
+      return entries;
+    }
   }
+}
+
+/** What Go makes of null where there must be something. */
+function absentItem(type: FieldType): unknown {
+  return type.form === 'message' ? {} : '';
 }
 
 function isFields(value: unknown): value is Fields {
@@ -113,6 +137,7 @@ function fitScalar(scalar: Scalar, value: unknown, path: string, key: string, ow
     throw wrongType(value, { form: 'scalar', scalar }, path + key, owner);
   }
   if (scalar === 'Q') return fitQuantity(value);
+  if (scalar === 'R') return deepClone(value);
   if (scalar === 'i' && !Number.isInteger(value)) {
     throw new Misfit(
       `json: cannot unmarshal number ${String(value)} into Go struct field ${structField(owner, path + key)} of type int32`,

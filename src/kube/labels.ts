@@ -248,8 +248,18 @@ const subdomainMessage =
   "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character" +
   ` (e.g. 'example.com', regex used for validation is '${subdomainFormat}')`;
 
+/** Keys in which nothing was found: the same few come again and again. */
+const faultless = new Set<string>();
+
 /** What is wrong with a label key (an annotation key, a resource name); empty when nothing is. */
 export function isQualifiedName(key: string): string[] {
+  if (faultless.has(key)) return [];
+  const problems = keyProblems(key);
+  if (problems.length === 0 && faultless.size < 10_000) faultless.add(key);
+  return problems;
+}
+
+function keyProblems(key: string): string[] {
   const parts = key.split('/');
   if (parts.length > 2) {
     return [

@@ -57,8 +57,9 @@ function fit(shape: Shape, fields: Fields, path: string, owned: boolean, unknown
       delete fitted[key];
       continue;
     }
-    // Most fields are scalars: their path is put together only for an error.
     const { type } = field;
+    if (isPlain(type, value)) continue;
+    // Paths of scalars are put together only for an error.
     const fits =
       type.form === 'scalar'
         ? fitScalar(type.scalar, value, path, key, shape)
@@ -83,29 +84,46 @@ function fitValue(
       if (!isFields(value)) throw wrongType(value, type, path, owner);
       // Templates of objects may carry a kind of their own.
       return fit(type.shape, value, `${path}.`, owned, unknown, type.shape.fields.has('metadata'));
-    case 'list': {
+    case 'list':
       if (!Array.isArray(value)) throw wrongType(value, type, path, owner);
-      if (owned && Object.isFrozen(value)) return value;
-      const items: unknown[] = [];
-      for (let i = 0; i < value.length; i++) {
-        const place = type.item.form === 'scalar' ? path : `${path}[${i}]`;
-        items.push(fitValue(type.item, (value[i] as unknown) ?? absentItem(type.item), place, owner, owned, unknown));
-      }
-      return items;
-    }
-    case 'map': {
+      return owned && Object.isFrozen(value) ? value : fitList(type.item, value, path, owner, owned, unknown);
+    case 'map':
       if (!isFields(value)) throw wrongType(value, type, path, owner);
-      if (owned && Object.isFrozen(value)) return value;
-      const entries: Fields = { ...value };
-      for (const key in entries) {
-        const place = type.item.form === 'message' ? `${path}.${key}` : path;
-        const item = entries[key] ?? absentItem(type.item);
-        const fits = fitValue(type.item, item, place, owner, owned, unknown);
-        if (fits !== entries[key]) entries[key] = fits;
-      }
-      return entries;
-    }
+      return owned && Object.isFrozen(value) ? value : fitMap(type.item, value, path, owner, owned, unknown);
   }
+}
+
+function fitList(
+  item: FieldType,
+  list: readonly unknown[],
+  path: string,
+  owner: Shape,
+  owned: boolean,
+  unknown: string[],
+): unknown[] {
+  const items: unknown[] = [];
+  for (let i = 0; i < list.length; i++) {
+    const value = list[i] ?? absentItem(item);
+    const place = item.form === 'scalar' ? path : `${path}[${i}]`;
+    items.push(isPlain(item, value) ? value : fitValue(item, value, place, owner, owned, unknown));
+  }
+  return items;
+}
+
+function fitMap(item: FieldType, map: Fields, path: string, owner: Shape, owned: boolean, unknown: string[]): Fields {
+  const entries: Fields = { ...map };
+  for (const key in entries) {
+    const value = entries[key] ?? absentItem(item);
+    const place = item.form === 'message' ? `${path}.${key}` : path;
+    const fits = isPlain(item, value) ? value : fitValue(item, value, place, owner, owned, unknown);
+    if (fits !== entries[key]) entries[key] = fits;
+  }
+  return entries;
+}
+
+/** Most values are texts of any kind: nothing more is asked of them. */
+function isPlain(type: FieldType, value: unknown): boolean {
+  return type.form === 'scalar' && type.plain !== undefined && typeof value === type.plain;
 }
 
 /** What Go makes of null where there must be something. */

@@ -4,7 +4,12 @@ import table from './shapes.json' with { type: 'json' };
 
 /** What a value is. Scalars carry a letter of the table. */
 export type FieldType =
-  | { readonly form: 'scalar'; readonly scalar: Scalar }
+  | {
+      readonly form: 'scalar';
+      readonly scalar: Scalar;
+      /** The type in JSON of which every value will do. */
+      readonly plain?: 'string' | 'boolean' | 'number';
+    }
   | { readonly form: 'list'; readonly item: FieldType }
   | { readonly form: 'map'; readonly item: FieldType }
   | { readonly form: 'message'; readonly shape: Shape };
@@ -77,9 +82,19 @@ function zeroOf(type: string, omits: string | number | undefined): Pick<ShapeFie
 function typeOf(text: string): FieldType {
   if (text.startsWith('[]')) return { form: 'list', item: typeOf(text.slice(2)) };
   if (text.startsWith('{}')) return { form: 'map', item: typeOf(text.slice(2)) };
-  if (text.length === 1) return { form: 'scalar', scalar: text as Scalar };
+  if (text.length === 1) return scalarOf(text as Scalar);
   const shape = shapeOf(text);
-  return shape ? { form: 'message', shape } : { form: 'scalar', scalar: 'R' };
+  return shape ? { form: 'message', shape } : scalarOf('R');
+}
+
+const plain = { s: 'string', D: 'string', b: 'boolean', d: 'number' } as const;
+
+function scalarOf(scalar: Scalar): FieldType {
+  return {
+    form: 'scalar',
+    scalar,
+    ...(Object.hasOwn(plain, scalar) ? { plain: plain[scalar as keyof typeof plain] } : {}),
+  };
 }
 
 /** Groups whose package in the table has another name than their first part. */

@@ -7,6 +7,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { smallYoungSpace } from '../bin/heap.js';
 import { RealClock } from '../src/base/clock.ts';
 import type { Answer, Command } from './controller-cluster.ts';
 import type { Group, Progress, Row } from './rows.ts';
@@ -195,9 +196,14 @@ function startController(kubeconfig: string, healthPort: number, metricsPort: nu
     `--health-probe-port=${healthPort}`,
     `--metrics-port=${metricsPort}`,
   ];
-  return spawn(process.execPath, [built, 'controller', `--kubeconfig=${kubeconfig}`, '--log-level=error', ...flags], {
-    stdio: ['ignore', 2, 2],
-  });
+  // As the image starts it.
+  return spawn(
+    process.execPath,
+    [smallYoungSpace, built, 'controller', `--kubeconfig=${kubeconfig}`, '--log-level=error', ...flags],
+    {
+      stdio: ['ignore', 2, 2],
+    },
+  );
 }
 
 async function untilReady(port: number, controller: Measured): Promise<void> {

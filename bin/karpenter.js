@@ -6,6 +6,7 @@ import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { keepCompiledCode } from './compile-cache.js';
+import { heapFlagsFor } from './heap.js';
 import { isAtLeast, oldestNode, oldestNodeForSources, pinnedNode } from './pinned-node.js';
 
 // A clone runs the sources as they are; the published package carries dist/, because Node strips no types below
@@ -16,9 +17,7 @@ const fromSources = existsSync(sources);
 const main = fromSources ? sources : built;
 const floor = fromSources ? oldestNodeForSources : oldestNode;
 
-// V8 takes its heap limit at start only. As upstream: nine tenths of the container's limit, so that the collector works
-// harder before the kernel kills.
-const heapFlags = heapFlagsFor(process.argv.slice(2), process.env);
+const heapFlags = heapFlagsFor(process.argv.slice(2), process.env, process.execArgv);
 const fits = isAtLeast(process.version, floor);
 
 if (fits && heapFlags.length === 0) {
@@ -42,12 +41,4 @@ if (fits && heapFlags.length === 0) {
     process.exit(2);
   });
   child.on('exit', (code, signal) => process.exit(signal ? 128 + (signal === 'SIGINT' ? 2 : 15) : (code ?? 1)));
-}
-
-function heapFlagsFor(args, env) {
-  if (args[0] !== 'controller' || process.execArgv.some((flag) => flag.startsWith('--max-old-space-size'))) return [];
-  const at = args.findIndex((arg) => arg === '--memory-limit' || arg.startsWith('--memory-limit='));
-  const given = at < 0 ? env.MEMORY_LIMIT : args[at].includes('=') ? args[at].split('=')[1] : args[at + 1];
-  const bytes = Number(given);
-  return bytes > 0 ? [`--max-old-space-size=${Math.max(64, Math.floor((bytes * 0.9) / 2 ** 20))}`] : [];
 }

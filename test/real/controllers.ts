@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Controllers as processes against a real API server: ours and, for the race, upstream's, with the same settings.
+import { smallYoungSpace } from '../../bin/heap.js';
 import { tool } from '../../hack/tools/tools.ts';
 import { kubectl } from './kubectl.ts';
 import { freePort, RunningProgram, startListening } from './processes.ts';
@@ -43,7 +44,7 @@ export async function launchController(
   };
   const [path, args] =
     which === 'ours'
-      ? [process.execPath, ['bin/karpenter.js', 'controller']]
+      ? [process.execPath, [smallYoungSpace, 'bin/karpenter.js', 'controller']]
       : [await tool('upstream-controller'), [] as string[]];
   const program = new RunningProgram(`${which} controller`, path, args, {
     env,

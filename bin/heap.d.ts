@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+// The types of heap.js, for our own TypeScript.
+export const smallYoungSpace: string;
+export function heapFlagsFor(
+  args: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+  execArgv: readonly string[],
+): string[];

@@ -87,7 +87,7 @@ const ours = fileURLToPath(new URL('./solve-once.ts', import.meta.url));
 export async function runOurs(args: readonly string[], repeat = 1, judge = false): Promise<OursResult> {
   const flags = ['--repeat', String(repeat), ...(judge ? ['--judge'] : [])];
   return JSON.parse(
-    await run(process.execPath, ['--max-old-space-size=8192', compileWhole, ours, ...flags, ...args]),
+    await run(process.execPath, ['--max-old-space-size=8192', '--expose-gc', compileWhole, ours, ...flags, ...args]),
   ) as OursResult;
 }
 

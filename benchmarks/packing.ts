@@ -146,15 +146,24 @@ function priceOf(result: Pick<SolveResult, 'newNodeClaims'>): number {
 
 /**
  * What upstream's answer costs on average. It breaks ties by chance, so one run says little where it is a good one: what it
- * costs to run it again and again is what counts.
+ * costs to run it again and again is what counts. Of its answers those count that use heavy pools as much as ours does, if
+ * there are any: by chance it passes over a pool that it should prefer, which may be cheaper and is not what was asked for.
  */
-async function meanPrice(peer: string, problem: Problem): Promise<number> {
+async function meanPrice(peer: string, problem: Problem, ours: SolveResult): Promise<number> {
   const runs = await runPeerBatch(
     peer,
     Array.from({ length: repeats }, () => problem),
   );
   const valid = runs.filter((run) => run.errors.length === 0 && rejectedPods(problem, run).size === 0);
-  return sum(valid, priceOf) / valid.length;
+  const asked = valid.filter((run) => weightOf(problem, run) >= weightOf(problem, ours));
+  const counted = asked.length > 0 ? asked : valid;
+  return sum(counted, priceOf) / counted.length;
+}
+
+/** How much pods are on the pools that were to be preferred. */
+function weightOf({ nodePools }: Problem, { newNodeClaims }: Pick<SolveResult, 'newNodeClaims'>): number {
+  const weights = new Map(nodePools.map(({ metadata, spec }) => [metadata.name, spec.weight ?? 0]));
+  return sum(newNodeClaims, ({ nodePool, pods }) => pods.length * (weights.get(nodePool) ?? 0));
 }
 
 async function judge(peer: string, cases: readonly Case[], progress: Progress): Promise<Row[]> {
@@ -180,7 +189,7 @@ async function judge(peer: string, cases: readonly Case[], progress: Progress): 
     let theirs = priceOf(c.upstream!);
     if (mine > theirs * 1.01) {
       const once = theirs;
-      theirs = await meanPrice(peer, c.problem);
+      theirs = await meanPrice(peer, c.problem, ours);
       progress(`seed ${c.seed}: ${round(mine)} against upstream's ${round(once)}, ${round(theirs)} on average`);
     }
     oursTotal += mine;

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { compileCacheFolder, compileWhole } from '../bin/compile-cache.js';
+import { quickYoungSpace } from '../bin/heap.js';
 import { tool } from '../hack/tools/tools.ts';
 import type { Problem, SolveResult } from '../src/scheduling/problem.ts';
 
@@ -83,12 +84,13 @@ export interface OursResult {
 
 const ours = fileURLToPath(new URL('./solve-once.ts', import.meta.url));
 
+/** As the program starts itself, with room for the largest problems. */
+const asStarted = ['--max-old-space-size=8192', compileWhole, quickYoungSpace];
+
 /** Ours in a fresh process: the first solve is cold, `repeat - 1` more are warm. */
 export async function runOurs(args: readonly string[], repeat = 1, judge = false): Promise<OursResult> {
   const flags = ['--repeat', String(repeat), ...(judge ? ['--judge'] : [])];
-  return JSON.parse(
-    await run(process.execPath, ['--max-old-space-size=8192', '--expose-gc', compileWhole, ours, ...flags, ...args]),
-  ) as OursResult;
+  return JSON.parse(await run(process.execPath, [...asStarted, '--expose-gc', ours, ...flags, ...args])) as OursResult;
 }
 
 /** Calls `use` with a file that holds the problem; the file is gone afterwards. */

@@ -51,7 +51,9 @@ async function compare(
     const repeat = isSmall ? 3 : 1;
     progress(`${name}: upstream`);
     const upstream = await runPeer(peer, file, repeat);
-    const upstreamCold = upstream.stats.durationMs;
+    const upstreamColds = [upstream.stats.durationMs];
+    for (let i = 1; i < repeat; i++) upstreamColds.push((await runPeer(peer, file)).stats.durationMs);
+    const upstreamCold = median(upstreamColds);
     const upstreamWarm = upstream.stats.warmMs ? median(upstream.stats.warmMs) : upstreamCold;
     const detail = describe(cold[0]!, warm, upstream);
     progress(

@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { keepCompiledCode } from './compile-cache.js';
-import { heapFlagsFor } from './heap.js';
+import { growYoungSpaceQuickly, heapFlagsFor } from './heap.js';
 import { isAtLeast, oldestNode, oldestNodeForSources, pinnedNode } from './pinned-node.js';
 
 // A clone runs the sources as they are; the published package carries dist/, because Node strips no types below
@@ -22,6 +22,7 @@ const fits = isAtLeast(process.version, floor);
 
 if (fits && heapFlags.length === 0) {
   keepCompiledCode();
+  growYoungSpaceQuickly();
   await import(main.href);
 } else {
   const node = fits ? process.execPath : pinnedNode();

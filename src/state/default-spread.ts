@@ -14,6 +14,7 @@ import {
 } from '../kube/kinds.ts';
 import type { Cluster } from '../runtime/clusters.ts';
 import type { DefaultSpreadConstraint } from '../runtime/scheduler-config.ts';
+import { controllerOf } from './pod-predicates.ts';
 
 /** Adds the default constraints. Pods are not changed: those that get constraints are new objects. */
 export class DefaultSpread {
@@ -88,8 +89,4 @@ function expressionsOf(selector: LabelSelector | undefined): LabelSelectorRequir
     ...labels.map(([key, value]) => ({ key, operator: 'In', values: [value] })),
     ...(selector?.matchExpressions ?? []),
   ];
-}
-
-function controllerOf(pod: Pod): { readonly kind: string; readonly name: string; readonly uid: string } | undefined {
-  return pod.metadata.ownerReferences?.find(({ controller }) => controller);
 }

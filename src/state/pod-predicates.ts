@@ -54,6 +54,13 @@ function ownedBy(pod: Pod, kind: string, apiVersion: string): boolean {
   return owners.some((owner) => owner.kind === kind && owner.apiVersion === apiVersion);
 }
 
+/** The workload that made it. */
+export function controllerOf(
+  pod: Pod,
+): { readonly kind: string; readonly name: string; readonly uid: string } | undefined {
+  return pod.metadata.ownerReferences?.find(({ controller }) => controller);
+}
+
 export function isScheduled(pod: Pod): boolean {
   return Boolean(pod.spec.nodeName);
 }

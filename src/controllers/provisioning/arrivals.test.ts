@@ -57,3 +57,41 @@ describe('pods are under way', () => {
     expect(arrivals.areUnderWay).toBe(false);
   });
 });
+
+describe('of pods that nobody has looked at', () => {
+  const of = (name: string, owner?: string): Pod => ({
+    ...pod(),
+    metadata: {
+      name,
+      namespace: 'default',
+      uid: name,
+      ...(owner
+        ? {
+            ownerReferences: [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: owner, uid: owner, controller: true }],
+          }
+        : {}),
+    },
+  });
+  const names = (pods: Iterable<Pod>): (string | undefined)[] => [...pods].map(({ metadata }) => metadata.name);
+
+  test('the siblings of a refused one are known, others are not', () => {
+    const { arrivals, pods } = setUp();
+    for (const one of [of('web-1', 'web'), of('api-1', 'api'), of('alone')]) pods.added(one);
+    expect(names(arrivals.siblingsOf([of('web-0', 'web'), of('single')]))).toEqual(['web-1']);
+    expect(names(arrivals.siblingsOf([]))).toEqual([]);
+  });
+
+  test('those are told as they are now, and no longer once they are decided, or too old', async () => {
+    const { clock, arrivals, pods } = setUp();
+    const refusedSibling = [of('web-0', 'web')];
+    pods.added(of('web-1', 'web'));
+    const changed = { ...of('web-1', 'web'), spec: { containers: [], priority: 7 } };
+    pods.updated(changed);
+    expect([...arrivals.siblingsOf(refusedSibling)]).toEqual([changed]);
+    pods.added(of('web-2', 'web'));
+    pods.updated({ ...of('web-1', 'web'), spec: { containers: [], nodeName: 'a' } });
+    expect(names(arrivals.siblingsOf(refusedSibling))).toEqual(['web-2']);
+    await clock.step(10_000);
+    expect(names(arrivals.siblingsOf(refusedSibling))).toEqual([]);
+  });
+});

@@ -3,7 +3,14 @@
 // pods of one Deployment are refused over many seconds, with pauses, and each pause would buy machines for a handful of them.
 import type { Clock } from '../../base/clock.ts';
 import type { Pod } from '../../kube/kinds.ts';
-import { isOwnedByDaemonSet, isScheduled, isTerminal, isTerminating, podId } from '../../state/pod-predicates.ts';
+import {
+  controllerOf,
+  isOwnedByDaemonSet,
+  isScheduled,
+  isTerminal,
+  isTerminating,
+  podId,
+} from '../../state/pod-predicates.ts';
 
 interface PodSource {
   addHandler(handler: { added(pod: Pod): void; updated(pod: Pod): void; deleted(pod: Pod): void }): unknown;
@@ -12,8 +19,8 @@ interface PodSource {
 export class PodArrivals {
   readonly #clock: Clock;
   readonly #countMs: number;
-  /** When each was first seen, by UID. By our own clock: the API server's may differ. */
-  readonly #seen = new Map<string, number>();
+  /** By UID, and when each was first seen. By our own clock: the API server's may differ. */
+  readonly #seen = new Map<string, { readonly pod: Pod; readonly at: number }>();
 
   /** A pod counts for so long: one that no scheduler looks at must not delay the others for ever. */
   constructor(options: { readonly clock: Clock; readonly pods: PodSource; readonly countMs: number }) {
@@ -21,10 +28,13 @@ export class PodArrivals {
     this.#countMs = options.countMs;
     options.pods.addHandler({
       added: (pod) => {
-        if (isUndecided(pod)) this.#seen.set(podId(pod), this.#clock.monotonic());
+        if (isUndecided(pod)) this.#seen.set(podId(pod), { pod, at: this.#clock.monotonic() });
       },
       updated: (pod) => {
-        if (!isUndecided(pod)) this.#seen.delete(podId(pod));
+        const known = this.#seen.get(podId(pod));
+        if (!known) return;
+        if (isUndecided(pod)) this.#seen.set(podId(pod), { pod, at: known.at });
+        else this.#seen.delete(podId(pod));
       },
       deleted: (pod) => this.#seen.delete(podId(pod)),
     });
@@ -32,12 +42,29 @@ export class PodArrivals {
 
   /** Whether a pod came lately that nobody has placed or refused. */
   get areUnderWay(): boolean {
+    this.#forget();
+    return this.#seen.size > 0;
+  }
+
+  /**
+   * Those whose siblings were refused: so will they be. When a batch must end before kube-scheduler has looked at all of them,
+   * they are planned for with the others; bought one handful after the other, machines are small and do not suit the rest.
+   */
+  *siblingsOf(refused: Iterable<Pod>): Generator<Pod, void, undefined> {
+    this.#forget();
+    if (this.#seen.size === 0) return;
+    const owners = new Set<string | undefined>();
+    for (const pod of refused) owners.add(controllerOf(pod)?.uid);
+    owners.delete(undefined);
+    for (const { pod } of this.#seen.values()) if (owners.has(controllerOf(pod)?.uid)) yield pod;
+  }
+
+  #forget(): void {
     const oldest = this.#clock.monotonic() - this.#countMs;
-    for (const [id, seenAt] of this.#seen) {
-      if (seenAt > oldest) return true;
+    for (const [id, { at }] of this.#seen) {
+      if (at > oldest) return;
       this.#seen.delete(id);
     }
-    return false;
   }
 }
 

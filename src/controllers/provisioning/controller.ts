@@ -9,7 +9,7 @@ import { Batcher } from './batcher.ts';
 import { Provisioner, type ProvisionerOptions } from './provisioner.ts';
 import { nodeTrigger, podTrigger } from './triggers.ts';
 
-export interface ProvisioningOptions extends Omit<ProvisionerOptions, 'batcher' | 'defaultSpread'> {
+export interface ProvisioningOptions extends Omit<ProvisionerOptions, 'batcher' | 'arrivals' | 'defaultSpread'> {
   readonly log: Logger;
 }
 
@@ -30,7 +30,7 @@ export function registerProvisioning(
   const batcher = new Batcher({ clock, idleMs, maxMs, isMoreComing: () => arrivals.areUnderWay });
   const { defaultConstraints } = settings.schedulerConfig.podTopologySpread;
   const defaultSpread = DefaultSpread.of(options.clusters.workload, defaultConstraints);
-  const provisioner = new Provisioner({ ...options, batcher, ...(defaultSpread ? { defaultSpread } : {}) });
+  const provisioner = new Provisioner({ ...options, batcher, arrivals, ...(defaultSpread ? { defaultSpread } : {}) });
   const triggers = { state, batcher, clock, log, metrics };
   manager.add(podTrigger(triggers));
   manager.add(nodeTrigger(triggers));

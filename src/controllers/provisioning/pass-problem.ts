@@ -13,6 +13,7 @@ import type { DefaultSpread } from '../../state/default-spread.ts';
 import type { LaunchHold } from '../../state/launching-claims.ts';
 import type { PoolCatalog } from '../../state/pool-catalog.ts';
 import { snapshotProblem } from '../../state/snapshot.ts';
+import type { PodArrivals } from './arrivals.ts';
 import { type ValidatedPods, validatePods } from './validate-pods.ts';
 
 /** Why nothing is bought for a pool; undefined when something may be. */
@@ -41,6 +42,8 @@ export interface PassOptions {
   readonly catalog: PoolCatalog;
   readonly settings: Pick<Settings, 'preferencePolicy' | 'minValuesPolicy'>;
   readonly defaultSpread?: DefaultSpread | undefined;
+  /** Pods that kube-scheduler has not looked at yet. */
+  readonly arrivals?: Pick<PodArrivals, 'siblingsOf'> | undefined;
   /** What NodeClaims without a machine keep from being planned. */
   readonly hold?: LaunchHold | undefined;
   /** Milliseconds since 1970. */
@@ -55,10 +58,10 @@ export interface PassProblem {
 
 /** The problem as it is now: nothing is awaited, so it is one state of the cluster. */
 export function passProblem(options: PassOptions): PassProblem {
-  const { state, registry, catalog, settings, defaultSpread, hold, now } = options;
+  const { state, registry, catalog, settings, defaultSpread, arrivals, hold, now } = options;
   const volumes = volumeIndex(state);
   const clouds = registry.providers.map((provider) => provider.labels);
-  const pods = validatePods(waitingPods(state, hold), clouds, volumes);
+  const pods = validatePods(waitingPods(state, arrivals, hold), clouds, volumes);
   const problem = snapshotProblem(state, {
     catalog,
     registry,
@@ -71,9 +74,14 @@ export function passProblem(options: PassOptions): PassProblem {
   return { problem, pods, volumes };
 }
 
-/** Pods that wait and that no NodeClaim is on its way for. */
-function* waitingPods(state: ClusterState, hold: LaunchHold | undefined): Generator<Pod, void, undefined> {
+/** Pods that wait, or are about to, and that no NodeClaim is on its way for. */
+function* waitingPods(
+  state: ClusterState,
+  arrivals: PassOptions['arrivals'],
+  hold: LaunchHold | undefined,
+): Generator<Pod, void, undefined> {
   for (const pod of state.pendingPods()) if (!hold?.holds(pod)) yield pod;
+  for (const pod of arrivals?.siblingsOf(state.pendingPods()) ?? []) if (!hold?.holds(pod)) yield pod;
 }
 
 function volumeIndex({ sources }: ClusterState): VolumeIndex {

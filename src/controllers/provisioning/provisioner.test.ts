@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { annotations, labels } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/node-claim.ts';
 import { nodePool } from '../../api/testing/objects.ts';
-import { kinds, type Pod, type PodSpec } from '../../kube/kinds.ts';
+import { kinds, type Pod, type PodSpec, type ReplicaSet } from '../../kube/kinds.ts';
 import type { PoolCatalog } from '../../state/pool-catalog.ts';
 import { snapshotProblem } from '../../state/snapshot.ts';
 import { boundPod, launchedClaim, node, pendingPod } from '../../state/testing/objects.ts';
@@ -26,6 +26,13 @@ async function provision(...pods: readonly Pod[]): Promise<NodeClaim[]> {
   await world.apply(...pods);
   await world.advance(1100);
   return (await world.claims()).filter(({ metadata }) => !before.has(metadata.name));
+}
+
+function replicaSet(name: string): ReplicaSet {
+  const metadata = { name, namespace: 'default' };
+  const selector = { matchLabels: { app: name } };
+  const template = { metadata: { labels: { app: name } }, spec: { containers: [{ name: 'main', image: 'app' }] } };
+  return { apiVersion: 'apps/v1', kind: 'ReplicaSet', metadata, spec: { replicas: 0, selector, template } };
 }
 
 function requirement(claim: NodeClaim, key: string): readonly string[] | undefined {
@@ -52,6 +59,28 @@ describe('a pod that no node can take', () => {
     world.cloud.types = [instanceType(4)];
     await world.pool();
     const claims = await provision(...[1, 2, 3].map((i) => pendingPod(`web-${i}`)));
+    expect(claims).toHaveLength(1);
+    expect(claims[0]?.spec.resources?.requests).toEqual({ cpu: '3', memory: '3Gi', pods: '3' });
+  });
+
+  test('is planned for with siblings that kube-scheduler has not come to when the longest batch ends', async () => {
+    world.cloud.types = [instanceType(4)];
+    await world.pool();
+    const [web, api] = await world.apply(replicaSet('web'), replicaSet('api'));
+    const of = (owner: ReplicaSet, pod: Pod): Pod => {
+      const { name = '', uid = '' } = owner.metadata;
+      const ownerReferences = [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name, uid, controller: true }];
+      return { ...pod, metadata: { ...pod.metadata, ownerReferences } };
+    };
+    const unseen = (name: string): Pod => ({ ...pendingPod(name), status: {} });
+    await world.apply(of(web, pendingPod('web-0')));
+    await world.advance(800);
+    // All the while others come that nobody has looked at: the batch lasts its longest time.
+    await world.apply(of(web, unseen('web-1')), of(web, unseen('web-2')), of(api, unseen('api-0')));
+    await world.advance(8800);
+    expect(await world.claims()).toHaveLength(0);
+    await world.advance(1000);
+    const claims = await world.claims();
     expect(claims).toHaveLength(1);
     expect(claims[0]?.spec.resources?.requests).toEqual({ cpu: '3', memory: '3Gi', pods: '3' });
   });

@@ -22,6 +22,7 @@ import type { DefaultSpread } from '../../state/default-spread.ts';
 import { PdbLimits } from '../../state/pdb-limits.ts';
 import { type PoolCatalog, PoolCatalogReader } from '../../state/pool-catalog.ts';
 import { nominationLimiter } from '../events.ts';
+import type { PodArrivals } from './arrivals.ts';
 import type { Batcher } from './batcher.ts';
 import { ConsolidationHazards } from './consolidation-hazards.ts';
 import { ClaimCreator, type CreateOutcome } from './create-claims.ts';
@@ -43,6 +44,8 @@ export interface ProvisionerOptions {
   readonly metrics: Metrics;
   readonly settings: Settings;
   readonly batcher: Batcher;
+  /** Pods that kube-scheduler has not looked at yet; none unless told. */
+  readonly arrivals?: Pick<PodArrivals, 'siblingsOf'>;
   /** Spread constraints for pods that bring none; none unless told. */
   readonly defaultSpread?: DefaultSpread;
   /** A pass ends with what it has after this long; a minute unless told. */
@@ -137,7 +140,7 @@ export class Provisioner {
 
   /** Plans for all pods that wait or will have to move; undefined when there are none. Changes nothing but memory and metrics. */
   async schedule(signal: AbortSignal, log: Logger): Promise<Pass | undefined> {
-    const { state, registry, clock, metrics, random, settings, defaultSpread } = this.#options;
+    const { state, registry, clock, metrics, random, settings, defaultSpread, arrivals } = this.#options;
     const started = clock.monotonic();
     if (state.pendingCount === 0 && !this.#hasPodsToMove()) {
       metrics.gauge(provisioningMetrics.ignoredPods).set({}, 0);
@@ -148,7 +151,9 @@ export class Provisioner {
     // From here to the solver nothing is awaited: the problem is one state of the cluster.
     const now = clock.now();
     const hold = state.launchHold();
-    const { problem, pods, volumes } = passProblem({ state, registry, catalog, settings, defaultSpread, hold, now });
+    const { problem, pods, volumes } = passProblem({
+      ...{ state, registry, catalog, settings, defaultSpread, arrivals, hold, now },
+    });
     this.#recordZones(pods.valid, catalog, volumes);
     this.#recordIgnored(pods, log);
     if (settings.preferencePolicy === 'Respect') this.#hazards.tell(pods.valid, log);

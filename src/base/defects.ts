@@ -30,7 +30,7 @@ export const defects = {
   'leads-without-a-lease': 'A leader that could not renew its lease goes on.',
   'ignores-termination-grace-period': 'A drain never ends by force.',
   'waits-for-ever': 'A machine that never joins is waited for without end.',
-  'moves-for-nothing': 'A node is replaced by one that is not cheaper.',
+  'moves-for-nothing': 'A node counts as dearer than it is, and is replaced by one that is not cheaper.',
   'forgets-daemons': 'What daemons take of a machine is not counted.',
   'cluster-api-lowers-again': 'Every try of a deletion lowers the replicas of the MachineDeployment.',
   'cluster-api-raises-again': 'Every try of a launch raises the replicas of a MachineDeployment.',

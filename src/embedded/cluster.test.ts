@@ -66,6 +66,19 @@ describe('a new cluster', () => {
   });
 });
 
+describe('a scheduler that is paused', () => {
+  test('places nothing, and everything that waits once it goes on', async () => {
+    await start('a');
+    const goOn = world.cluster.pauseScheduler();
+    await world.deploy('web', 2);
+    await world.pass(60_000);
+    expect((await world.pods()).map(({ spec }) => spec.nodeName)).toEqual([undefined, undefined]);
+    goOn();
+    await world.pass(5000);
+    expect((await world.pods()).map(({ spec }) => spec.nodeName)).toEqual(['a', 'a']);
+  });
+});
+
 describe('a deployment', () => {
   test('gets its pods, placed, running and ready', async () => {
     await start('a', 'b');

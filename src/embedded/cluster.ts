@@ -86,6 +86,11 @@ export class EmbeddedCluster {
     return this.#plane.scheduler.pending;
   }
 
+  /** No pod is placed until the returned function is called. */
+  pauseScheduler(): () => void {
+    return this.#plane.scheduler.pause();
+  }
+
   /** A kubeconfig (JSON, which is YAML) of an administrator, with the cluster's own authority. */
   kubeconfig(): string {
     const { url, certificateAuthority } = this.#listener ?? { url: '', certificateAuthority: '' };

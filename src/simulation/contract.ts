@@ -131,6 +131,8 @@ export interface SimulatedCloud {
   readonly invariants?: readonly Invariant[];
   /** How many machines are reserved, by the id of the reservation; none where there are no reservations. */
   readonly reservations?: ReadonlyMap<string, number>;
+  /** By which contracts machines cost the same for ever. */
+  readonly steadyPrices?: readonly string[];
   /** Objects that must exist before NodePools: NodeClasses named `default`, ready. */
   furnish(): Promise<void>;
   /** A provider for one controller process, and the controllers that come with it. */

@@ -17,6 +17,7 @@ import { CoverageCounts } from './coverage.ts';
 import { chance, weighted } from './draw.ts';
 import { StoreFacts } from './facts.ts';
 import { apiFaults } from './faults/api-faults.ts';
+import { clusterFaults } from './faults/cluster-faults.ts';
 import { nodeFaults } from './faults/node-faults.ts';
 import { processFaults } from './faults/process-faults.ts';
 import { Weather } from './faults/weather.ts';
@@ -98,6 +99,7 @@ export class World {
         ...apiFaults({ ...parted, weather, fleet: this.#fleet, store }),
         ...processFaults({ ...parted, fleet: this.#fleet }),
         ...nodeFaults({ ...parted, workload: hands.workload }),
+        ...clusterFaults({ ...parted, cluster }),
         ...clouds.flatMap(({ faults }) => faults),
       ],
       shape.faults,
@@ -257,7 +259,8 @@ export class World {
       const priorityClass = { apiVersion: 'scheduling.k8s.io/v1', kind: 'PriorityClass', metadata: { name } };
       await client.resource(kinds.PriorityClass).create({ ...priorityClass, value: (i + 1) * 1000 });
     }
-    for (const pool of poolsOf(random, this.#clouds)) await client.resource(nodePoolKind).create(pool);
+    for (const pool of poolsOf(random, this.#clouds, this.#shape.pods))
+      await client.resource(nodePoolKind).create(pool);
     await client.resource(kinds.DaemonSet).create(daemonSetOf(random, 'agent'));
     for (let i = 0, pods = 0; pods < this.#shape.pods; i++) {
       const deployment = deploymentOf(random, `first-${i}`, this.#clouds[0]!.sells);

@@ -3,6 +3,7 @@
 import { annotations, labels } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/node-claim.ts';
 import type { NodePool } from '../../api/node-pool.ts';
+import { planted } from '../../base/defects.ts';
 import type { InstanceType } from '../../cloud/provider.ts';
 import type { Node, Pod } from '../../kube/kinds.ts';
 import { keyOf } from '../../kube/object.ts';
@@ -107,7 +108,7 @@ function candidateOf(
     nodeClaim,
     nodePool,
     instanceType,
-    price: priceOf(instanceType, machine.labels),
+    price: priceOf(instanceType, machine.labels) * (planted('moves-for-nothing') ? 2 : 1),
     reschedulablePods,
     rescheduleCost: reschedulablePods.reduce((sum, pod) => sum + Math.max(0, evictionCost(pod)), machineCost),
   };

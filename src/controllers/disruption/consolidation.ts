@@ -4,7 +4,6 @@
 import { hasTrueConditions, nodeClaimConditions } from '../../api/conditions.ts';
 import { never } from '../../api/duration.ts';
 import { labels } from '../../api/labels.ts';
-import { planted } from '../../base/defects.ts';
 import { finish, type Steps } from '../../base/steps.ts';
 import type { InstanceType } from '../../cloud/provider.ts';
 import { parseTime } from '../../kube/time.ts';
@@ -194,7 +193,6 @@ function approve(
 ): readonly NewNodeClaim[] | string {
   const { snapshot } = view;
   const problem = whyNotWorth(candidates, claims, pods, snapshot, balance);
-  if (problem === cannotBeCheaper && planted('moves-for-nothing')) return claims;
   if (problem !== undefined || claims.length === 0) return problem ?? claims;
   const kept = cheaperReplacements(candidates, claims, rulesOf(view));
   if (typeof kept === 'string') return kept;

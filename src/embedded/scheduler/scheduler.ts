@@ -45,6 +45,7 @@ export class Scheduler {
   #slotFree: (() => void) | undefined;
   #running = false;
   #stopped = true;
+  #paused = false;
 
   constructor(plane: ControlPlane) {
     this.#plane = plane;
@@ -67,6 +68,15 @@ export class Scheduler {
     this.#stopped = true;
     this.#queue.close();
     this.#claims.close();
+  }
+
+  /** Places nothing until the returned function is called, as while another replica of it takes over. */
+  pause(): () => void {
+    this.#paused = true;
+    return () => {
+      this.#paused = false;
+      this.#wake();
+    };
   }
 
   #follow(): void {
@@ -139,7 +149,7 @@ export class Scheduler {
   }
 
   #wake(): void {
-    if (this.#running || this.#stopped) return;
+    if (this.#running || this.#stopped || this.#paused) return;
     this.#running = true;
     queueMicrotask(() => void this.#run());
   }
@@ -148,7 +158,7 @@ export class Scheduler {
   async #run(): Promise<void> {
     const { clock } = this.#plane;
     let lastBreath = clock.monotonic();
-    for (let tried = 1; !this.#stopped; tried++) {
+    for (let tried = 1; !this.#stopped && !this.#paused; tried++) {
       if (this.#binding >= maxBinding) await new Promise<void>((resolve) => (this.#slotFree = resolve));
       const pod = this.#queue.pop();
       if (!pod) break;

@@ -51,6 +51,11 @@ const lateMs = 240 * second;
 const invisibleMs = 45 * second;
 const noticeMs = 120 * second;
 
+/** About as long as callers wait. */
+function lateAnswerMs(random: Random): number {
+  return 120 * second + random.int(90 * second);
+}
+
 export class Backend {
   readonly books = new Books();
   readonly market: Market;
@@ -80,6 +85,7 @@ export class Backend {
     await this.#answer(signal);
     if (this.mishaps.happens('launch-refused')) throw new RefusedError();
     const launch = this.#launch(order);
+    if (this.mishaps.happens('late-create-response')) await this.#clock.sleep(lateAnswerMs(this.#random), signal);
     if (this.mishaps.happens('lost-create-response')) throw new CloudApiError('the connection was reset');
     return launch;
   }

@@ -15,6 +15,8 @@ export const mishaps = {
   failing: 0.5,
   /** The machine was launched, and the answer is lost. */
   'lost-create-response': 0.6,
+  /** The machine was launched, and its cloud takes minutes to say so. */
+  'late-create-response': 0.4,
   /** The machine is on its way out, and the answer is lost. */
   'lost-delete-response': 0.6,
   /** A launch is refused as invalid. */

@@ -166,6 +166,16 @@ const effects: Readonly<Record<Mishap, () => Promise<void>>> = {
     expect(String(await subject.failureOf(() => launch()))).toContain('connection was reset');
     expect(harness.cloud.ledger.alive()).toHaveLength(1);
   },
+  async 'late-create-response'() {
+    let isOver = false;
+    const claim = await subject.claim();
+    const answer = subject.provider.create(claim, subject.signal).finally(() => (isOver = true));
+    await harness.clock.step(2 * minute);
+    expect(isOver).toBe(false);
+    expect(await subject.provider.list(subject.signal)).toHaveLength(1);
+    await harness.clock.step(2 * minute);
+    expect(await answer).toMatchObject({ nodeClaim: { uid: claim.metadata.uid } });
+  },
   async 'lost-delete-response'() {
     const { claim } = await launch();
     expect(String(await subject.failureOf(() => subject.delete(claim)))).toContain('connection was reset');

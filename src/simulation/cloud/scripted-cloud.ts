@@ -5,6 +5,7 @@ import { capacityTypes } from '../../api/labels.ts';
 import type { Random } from '../../base/random.ts';
 import type { KubeObject, ResourceType } from '../../kube/object.ts';
 import { Quantity } from '../../kube/quantity.ts';
+import { keptForClaims, namedByClaims } from '../clouds/shared-invariants.ts';
 import type { CloudParts, Fault, Happening, Line, SimulatedCloud } from '../contract.ts';
 import { Backend } from './backend.ts';
 import { interruptions } from './interruptions.ts';
@@ -34,6 +35,8 @@ export function scriptedCloud(parts: CloudParts, options: MarketOptions = { rese
     happenings: happenings(backend),
     reservations: backend.market.reservations,
     sells: backend.market.sells,
+    steadyPrices: [capacityTypes.onDemand, capacityTypes.reserved],
+    invariants: [namedByClaims(backend.books), keptForClaims(backend.books)],
     async furnish() {
       const { group, version, kind } = scriptedNodeClassKind;
       await karpenter
@@ -82,7 +85,7 @@ function victims(backend: Backend): Machine[] {
 function machineDies(backend: Backend, { coverage }: CloudParts): Fault {
   return {
     name: 'cloud/machine-dies',
-    weight: 2,
+    weight: 3,
     inject(random) {
       const machines = victims(backend);
       if (machines.length > 0) {

@@ -12,6 +12,7 @@ import { kwokLabels } from '../../providers/kwok/labels.ts';
 import { KwokProvider } from '../../providers/kwok/provider.ts';
 import { kwokRunnables } from '../../providers/kwok/resumption.ts';
 import type { LedgerInstance, SimulatedCloud, StoredCloudParts } from '../contract.ts';
+import { namedByClaims } from './shared-invariants.ts';
 
 const scheme = 'kwok://';
 const claimName = 'karpenter.kwok.sh/nodeclaim';
@@ -26,6 +27,7 @@ export function kwokCloud(parts: StoredCloudParts): SimulatedCloud {
   const types = sold();
   const book = new Map<string, LedgerInstance>();
   const history: LedgerInstance[] = [];
+  const ledger = { alive: () => [...book.values()], all: () => history };
   const stopListening = parts.store.listen(({ name: collection }, event) => {
     if (collection !== 'nodes') return;
     const node = event.object as Node;
@@ -41,7 +43,9 @@ export function kwokCloud(parts: StoredCloudParts): SimulatedCloud {
     name: 'kwok',
     nodeClass: kwokNodeClassKind as ResourceType<KubeObject>,
     crd: allCrds().find(({ spec }) => spec.names.kind === kwokNodeClassKind.kind)!,
-    ledger: { alive: () => [...book.values()], all: () => history },
+    ledger,
+    invariants: [namedByClaims(ledger)],
+    steadyPrices: [capacityTypes.onDemand, capacityTypes.spot],
     faults: [],
     happenings: [],
     sells: {

@@ -67,6 +67,7 @@ export function linodeCloud(parts: StoredCloudParts, mode: Mode): SimulatedCloud
     faults: faults(site, parts),
     happenings: happenings(site),
     sells: { zones: [region], capacityTypes: [capacityTypes.onDemand] },
+    steadyPrices: [capacityTypes.onDemand],
     requirements: [{ key: labels.instanceType, operator: 'In', values: [...sold] }],
     invariants: linodeInvariants(books),
     furnish: () => site.furnish(),

@@ -84,10 +84,18 @@ export function apiFaults(parts: ApiFaultParts): Fault[] {
       name: 'api/watches-expire',
       weight: 1,
       inject: () => {
-        // The history is gone: whoever comes back is told to list anew.
-        for (const collection of store.collections()) collection.compact();
+        // Nothing is served for a while, and when it is over the history of that time is gone: whoever comes back is told to
+        // list anew, and hears of what was deleted meanwhile only by not finding it.
+        const serve = weather.add({
+          share: 1,
+          applies: (request) => !isLease(request),
+          bite: () => ({ refusal: refusals.unavailable }),
+        });
         for (const process of fleet.alive) coverage.count('fault', 'api/watches-expire', process.breakWatches());
-        return () => undefined;
+        return () => {
+          for (const collection of store.collections()) collection.compact();
+          serve();
+        };
       },
     },
     {

@@ -9,11 +9,15 @@ import { batchTaint } from './workload-objects.ts';
 
 export const anchor = 'anchor';
 
-export function poolsOf(random: Random, clouds: readonly SimulatedCloud[]): NodePool[] {
+/** The pools of a world that wants about so many pods. */
+export function poolsOf(random: Random, clouds: readonly SimulatedCloud[], pods: number): NodePool[] {
   const [first, ...others] = clouds as [SimulatedCloud, ...SimulatedCloud[]];
   const other = pick(random, others) ?? first;
   const pools = [poolOf(random, anchor, first, {})];
-  const second = poolOf(random, 'second', other, { limits: { cpu: String(between(random, 40, 120)) } });
+  // Often what is paid for by commitment comes first, as far as it goes, and the rest goes elsewhere.
+  const preferred = chance(random, 0.5) ? { weight: between(random, 51, 59) } : {};
+  const paid = chance(random, 0.5) ? onDemandOnly : undefined;
+  const second = poolOf(random, 'second', other, { limits: limitsFor(random, pods), ...preferred }, paid);
   if (chance(random, 0.3)) second.spec.template.spec.expireAfter = `${between(random, 60, 240)}m`;
   pools.push(second);
   if (chance(random, 0.6) && first.sells.capacityTypes.includes('spot')) {
@@ -21,7 +25,7 @@ export function poolsOf(random: Random, clouds: readonly SimulatedCloud[]): Node
     pools.push(poolOf(random, 'spot', first, { weight: between(random, 1, 50) }, spot));
   }
   if (chance(random, 0.5)) {
-    const batch = poolOf(random, 'batch', other, { weight: 60, limits: { cpu: String(between(random, 16, 64)) } });
+    const batch = poolOf(random, 'batch', other, { weight: 60, limits: limitsFor(random, pods) });
     batch.spec.template.spec.taints = [{ ...batchTaint }];
     pools.push(batch);
   }
@@ -29,6 +33,13 @@ export function poolsOf(random: Random, clouds: readonly SimulatedCloud[]): Node
 }
 
 type Requirements = NodePool['spec']['template']['spec']['requirements'];
+
+const onDemandOnly: Requirements = [{ key: labels.capacityType, operator: 'In', values: ['on-demand'] }];
+
+/** From next to nothing to more than all pods of the world ask for: a pool reaches its limit within one pass, or never. */
+export function limitsFor(random: Random, pods: number): { cpu: string } {
+  return { cpu: String(between(random, 8, Math.max(48, pods))) };
+}
 
 function poolOf(
   random: Random,

@@ -10,7 +10,7 @@ import { collections } from '../collections.ts';
 import type { Happening } from '../contract.ts';
 import { between, chance, oneOf, pick } from '../draw.ts';
 import { type Hands, namespace } from './hands.ts';
-import { anchor, budgetsOf, disruptionOf } from './pools.ts';
+import { anchor, budgetsOf, disruptionOf, limitsFor } from './pools.ts';
 
 export function userHappenings(hands: Hands): Happening[] {
   const { karpenter, workload, facts } = hands;
@@ -95,7 +95,7 @@ export function userHappenings(hands: Hands): Happening[] {
           pools().filter(({ spec }) => spec.limits),
         );
         if (!pool) return false;
-        const limits = { cpu: String(between(random, 16, 160)) };
+        const limits = limitsFor(random, hands.shape.pods);
         await ignoreNotFound(karpenter.resource(nodePoolKind).patch(pool.metadata.name!, { spec: { limits } }));
         return true;
       },
@@ -140,7 +140,7 @@ export function userHappenings(hands: Hands): Happening[] {
     },
     {
       name: 'user/force-claim',
-      weight: 0.2,
+      weight: 0.4,
       // Takes off the finalizer: the machine is left to be found.
       happen: async (random) => {
         const claim = pick(random, facts.list<NodeClaim>(collections.claims));

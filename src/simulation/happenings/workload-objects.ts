@@ -16,7 +16,9 @@ import type { Sells } from '../contract.ts';
 import { between, chance, oneOf, skewed } from '../draw.ts';
 import { namespace } from './hands.ts';
 
-const cpuSizes = ['100m', '250m', '500m', '500m', '750m', '1', '1', '1500m', '2'] as const;
+const cpuSizes = ['100m', '250m', '500m', '500m', '750m', '1', '1', '1500m', '2', '3'] as const;
+/** Agents are small, but for some that look into everything. */
+const daemonSizes = ['50m', '100m', '200m', '500m', '1'] as const;
 const memoryPerCpu = ['512Mi', '1Gi', '1Gi', '2Gi'] as const;
 
 export const priorities = ['low', 'high'] as const;
@@ -155,7 +157,7 @@ export function daemonSetOf(random: Random, app: string): DaemonSet {
             {
               name: 'main',
               image: 'agent',
-              resources: { requests: { cpu: oneOf(random, ['50m', '100m', '200m']), memory: '100Mi' } },
+              resources: { requests: { cpu: oneOf(random, daemonSizes), memory: '100Mi' } },
             },
           ],
         },

@@ -11,9 +11,11 @@ import { oneLeader } from './leaders.ts';
 import { lifecycleInvariants } from './lifecycle.ts';
 import { limitsKept } from './limits.ts';
 import { machineInvariants } from './machines.ts';
+import { keptForPods } from './nominations.ts';
 import { placementInvariants } from './placement.ts';
 import { podsRun } from './pods-run.ts';
 import { quietInvariants } from './quiet.ts';
+import { movesSave } from './savings.ts';
 import { littleWaste } from './waste.ts';
 
 export function allInvariants(parts: { readonly fleet: Fleet }): Invariant[] {
@@ -29,6 +31,8 @@ export function allInvariants(parts: { readonly fleet: Fleet }): Invariant[] {
     fieldsKept(),
     oneLeader(parts),
     eventsInProportion(),
+    movesSave(),
+    keptForPods(parts),
     ...quietInvariants(parts),
   ];
 }

@@ -10,6 +10,8 @@ import type { Change, Facts, Invariant, LedgerInstance } from '../contract.ts';
 const minute = 60_000;
 /** How long the autoscaler may take for what is due, once nothing is broken any more. */
 const patienceMs = 10 * minute;
+/** How long it may take to notice that a machine is gone: it is looked for every two minutes. */
+const noticedMs = 5 * minute;
 /** How long a machine may take to join. */
 const joinMs = 15 * minute;
 
@@ -164,8 +166,7 @@ function joined(): Invariant {
         const { name, deletionTimestamp } = claim.metadata;
         if (deletionTimestamp !== undefined || hasCondition(claim, 'Registered')) continue;
         report.checked();
-        if (overdueMs(facts, givenUpAt(claim)) > patienceMs + joinMs)
-          report.violated(`NodeClaim ${name} never became a node`);
+        if (overdueMs(facts, givenUpAt(claim)) > patienceMs) report.violated(`NodeClaim ${name} never became a node`);
       }
     },
   };
@@ -185,7 +186,7 @@ function lost(): Invariant {
         if (goneAt === undefined) continue;
         report.checked();
         const dueAt = hasCondition(claim, 'Registered') ? goneAt : Math.max(goneAt, givenUpAt(claim));
-        if (metadata.deletionTimestamp === undefined && overdueMs(facts, dueAt) > patienceMs)
+        if (metadata.deletionTimestamp === undefined && overdueMs(facts, dueAt) > noticedMs)
           report.violated(`NodeClaim ${metadata.name} stays although its machine is gone`);
       }
     },

@@ -13,10 +13,16 @@ export function placementInvariants(): Invariant[] {
 
 const resources = ['cpu', 'memory', 'pods'] as const;
 
-/** What the requests of the pods on a node come to, by resource. */
-function requested(facts: Facts, node: Node): Record<string, number> {
+/** Whether one more pod fits beside those that are on a node. */
+export function hasRoom(facts: Facts, node: Node, pod: Pod): boolean {
+  const sum = requested([...podsOn(facts, node), pod]);
+  return resources.every((name) => sum[name]! <= Quantity.parse(node.status?.allocatable?.[name] ?? 0).toNumber());
+}
+
+/** What the requests of pods come to, by resource. */
+function requested(pods: readonly Pod[]): Record<string, number> {
   const sum: Record<string, number> = { cpu: 0, memory: 0, pods: 0 };
-  for (const pod of podsOn(facts, node)) {
+  for (const pod of pods) {
     if (hasEnded(pod)) continue;
     sum['pods']! += 1;
     for (const { resources: of } of pod.spec.containers) {
@@ -29,7 +35,7 @@ function requested(facts: Facts, node: Node): Record<string, number> {
   return sum;
 }
 
-function tolerates({ spec }: Pod, taint: Taint): boolean {
+export function tolerates({ spec }: Pod, taint: Taint): boolean {
   const matches = (wanted: string | undefined, is: string): boolean => !wanted || wanted === is;
   return (spec.tolerations ?? []).some(({ key, operator, value = '', effect }) => {
     const alike = operator === 'Exists' || value === (taint.value ?? '');
@@ -56,7 +62,7 @@ function podsFit(): Invariant {
         if (taint.effect === 'PreferNoSchedule' || tolerates(pod, taint)) continue;
         report.violated(`pod ${nameOf(pod)} does not tolerate ${taint.key} of ${nameOf(node)}`);
       }
-      const sum = requested(facts, node);
+      const sum = requested(podsOn(facts, node));
       for (const name of resources) {
         const there = node.status?.allocatable?.[name];
         if (there !== undefined && sum[name]! > Quantity.parse(there).toNumber() + 1e-9) {

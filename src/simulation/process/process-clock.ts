@@ -9,16 +9,27 @@ export class ProcessClock extends BaseClock {
   /** What fell due while the process hung, in order; undefined while it runs. */
   #held: (() => void)[] | undefined;
   #dead = false;
-  /** How far wall time is off. */
-  skewMs = 0;
+  #skewMs = 0;
+  /** When wall time jumped last, in the world's time. */
+  correctedAt = Number.NEGATIVE_INFINITY;
 
   constructor(world: VirtualClock) {
     super();
     this.#world = world;
   }
 
+  /** How far wall time is off. */
+  get skewMs(): number {
+    return this.#skewMs;
+  }
+
+  set skewMs(ms: number) {
+    this.#skewMs = ms;
+    this.correctedAt = this.#world.now();
+  }
+
   now(): number {
-    return this.#world.now() + this.skewMs;
+    return this.#world.now() + this.#skewMs;
   }
 
   monotonic(): number {

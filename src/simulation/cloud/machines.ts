@@ -13,6 +13,13 @@ import type { Machine } from './ledger.ts';
 
 /** The embedded kubelet plays Nodes that carry it with the value `fake`. */
 const kubeletAnnotation = 'kwok.x-k8s.io/node';
+const stopped = 'stopped';
+
+/** Whether the machine behind a Node is gone. */
+export function isSilent({ metadata }: Node): boolean {
+  return metadata.annotations?.[kubeletAnnotation] === stopped;
+}
+
 /** From the end of a machine until somebody notices that its Node has none; and often nobody does. */
 const sweepMs = 240_000;
 const silentConditions = ['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure'] as const;
@@ -70,7 +77,7 @@ export async function silence(workload: KubeClient, clock: VirtualClock, name: s
   const nodes = workload.resource(kinds.Node);
   const node = await ignoreNotFound(nodes.get(name));
   if (!node) return;
-  await ignoreNotFound(nodes.patch(name, { metadata: { annotations: { [kubeletAnnotation]: 'stopped' } } }));
+  await ignoreNotFound(nodes.patch(name, { metadata: { annotations: { [kubeletAnnotation]: stopped } } }));
   const lastTransitionTime = formatTime(clock.now());
   const unknown = silentConditions.map((type) => ({
     type,

@@ -6,6 +6,7 @@ import { ignoreNotFound } from '../../kube/api-error.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { kinds, type Node } from '../../kube/kinds.ts';
 import { formatTime } from '../../kube/time.ts';
+import { isSilent } from '../cloud/machines.ts';
 import { collections } from '../collections.ts';
 import type { Coverage, Facts, Fault } from '../contract.ts';
 import { between, pick } from '../draw.ts';
@@ -18,10 +19,12 @@ export interface NodeFaultParts {
 }
 
 export function nodeFaults({ clock, workload, facts, coverage }: NodeFaultParts): Fault[] {
-  const ours = (): Node[] => facts.list<Node>(collections.nodes).filter((n) => n.metadata.labels?.[labels.nodePool]);
+  const ours = (): Node[] =>
+    facts.list<Node>(collections.nodes).filter((node) => node.metadata.labels?.[labels.nodePool] && !isSilent(node));
   const report = async (name: string, ready: boolean, uid: string): Promise<void> => {
     const node = facts.get<Node>(collections.nodes, '', name);
-    if (!node || node.metadata.uid !== uid) return;
+    // A machine that died meanwhile says nothing any more.
+    if (!node || node.metadata.uid !== uid || isSilent(node)) return;
     const time = formatTime(clock.now());
     const conditions = (node.status?.conditions ?? []).map((condition) =>
       condition.type !== 'Ready'

@@ -141,9 +141,11 @@ export function userHappenings(hands: Hands): Happening[] {
     {
       name: 'user/force-claim',
       weight: 0.4,
-      // Takes off the finalizer: the machine is left to be found.
+      // Takes off the finalizer, mostly of what neither comes nor goes by itself: the machine is left to be found.
       happen: async (random) => {
-        const claim = pick(random, facts.list<NodeClaim>(collections.claims));
+        const claims = facts.list<NodeClaim>(collections.claims);
+        const stuck = claims.filter((claim) => claim.metadata.deletionTimestamp !== undefined || !isRegistered(claim));
+        const claim = pick(random, stuck.length > 0 && chance(random, 0.7) ? stuck : claims);
         if (!claim) return false;
         const { name = '' } = claim.metadata;
         await ignoreNotFound(karpenter.resource(nodeClaimKind).delete(name));
@@ -212,4 +214,8 @@ export function userHappenings(hands: Hands): Happening[] {
 
 function kindOf({ apiVersion, kind }: NodePool): { apiVersion: string; kind: string } {
   return { apiVersion: apiVersion!, kind: kind! };
+}
+
+function isRegistered({ status }: NodeClaim): boolean {
+  return status?.conditions?.some(({ type, status: is }) => type === 'Registered' && is === 'True') ?? false;
 }

@@ -15,6 +15,7 @@ import { keptForPods } from './nominations.ts';
 import { placementInvariants } from './placement.ts';
 import { podsRun } from './pods-run.ts';
 import { quietInvariants } from './quiet.ts';
+import { roomForAll } from './room.ts';
 import { movesSave } from './savings.ts';
 import { littleWaste } from './waste.ts';
 
@@ -33,6 +34,7 @@ export function allInvariants(parts: { readonly fleet: Fleet }): Invariant[] {
     eventsInProportion(),
     movesSave(),
     keptForPods(parts),
+    roomForAll(),
     ...quietInvariants(parts),
   ];
 }

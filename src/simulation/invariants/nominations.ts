@@ -6,9 +6,8 @@ import { collections } from '../collections.ts';
 import type { Change, Facts, Invariant } from '../contract.ts';
 import type { Fleet } from '../process/fleet.ts';
 import { hasRoom, tolerates } from './placement.ts';
-import { disruptionReason, isGoing, isOurs, minute, nameOf, nodeOfClaim } from './reading.ts';
+import { claimTold, disruptionReason, isGoing, isOurs, minute, nameOf, nodeOfClaim } from './reading.ts';
 
-const promise = /nodeclaim\/([^,\s]+)/;
 /** A process that hung, or whose clock was wrong, may have let a promise lapse. */
 const surpriseMs = 2 * minute;
 
@@ -21,9 +20,8 @@ interface Promised {
 export function keptForPods({ fleet }: { readonly fleet: Fleet }): Invariant {
   const promised = new Map<string, Promised>();
   const told = ({ event, by }: Change): void => {
-    const { reason, message = '', involvedObject } = event.object as Event;
-    const claim = reason === 'Nominated' ? promise.exec(message)?.[1] : undefined;
-    if (claim !== undefined) promised.set(involvedObject.uid ?? '', { claim, by });
+    const claim = claimTold(event.object as Event);
+    if (claim !== undefined) promised.set((event.object as Event).involvedObject.uid ?? '', { claim, by });
   };
   return {
     name: 'nodes/kept-for-pods',

@@ -20,7 +20,7 @@ export function hasRoom(facts: Facts, node: Node, pod: Pod): boolean {
 }
 
 /** What the requests of pods come to, by resource. */
-function requested(pods: readonly Pod[]): Record<string, number> {
+export function requested(pods: readonly Pod[]): Record<string, number> {
   const sum: Record<string, number> = { cpu: 0, memory: 0, pods: 0 };
   for (const pod of pods) {
     if (hasEnded(pod)) continue;

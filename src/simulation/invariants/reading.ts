@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How invariants read objects: by what the documents say of them, without the product's own helpers.
 import type { NodeClaim } from '../../api/node-claim.ts';
-import type { Node, Pod } from '../../kube/kinds.ts';
+import type { Event, Node, Pod } from '../../kube/kinds.ts';
 import { parseDuration, parseTime } from '../../kube/time.ts';
 import { collections } from '../collections.ts';
 import type { Change, Facts } from '../contract.ts';
@@ -82,6 +82,13 @@ export function isProtected(object: Pod | Node, now: number): boolean {
 export function drainDeadline(claim: NodeClaim | undefined): number | undefined {
   const at = claim?.metadata.annotations?.[deadline];
   return at === undefined ? undefined : parseTime(at);
+}
+
+const promise = /nodeclaim\/([^,\s]+)/;
+
+/** The NodeClaim that an event tells a pod to wait for. */
+export function claimTold({ reason, message = '' }: Event): string | undefined {
+  return reason === 'Nominated' ? promise.exec(message)?.[1] : undefined;
 }
 
 export function nameOf({

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// A machine has room for everything that it was bought for: the pods that were told to wait for it, and the daemons.
+import type { NodeClaim } from '../../api/node-claim.ts';
+import type { DaemonSet, Event, Pod } from '../../kube/kinds.ts';
+import { Quantity } from '../../kube/quantity.ts';
+import { parseTime } from '../../kube/time.ts';
+import { collections } from '../collections.ts';
+import type { Change, Facts, Invariant } from '../contract.ts';
+import { requested } from './placement.ts';
+import { claimTold, isOurs, minute, nameOf, second } from './reading.ts';
+
+/** Pods that a NodeClaim is made for are told so at once; what comes later was planned onto what was left of it. */
+const atOnceMs = second;
+/** A DaemonSet that is younger than this may not have been seen. */
+const unseenMs = minute;
+
+export function roomForAll(): Invariant {
+  const plans = new Map<string, { readonly bornAt: number; readonly pods: Pod[] }>();
+  const told = ({ event, at }: Change, facts: Facts): void => {
+    const { namespace = '', name = '', uid } = (event.object as Event).involvedObject;
+    const plan = plans.get(claimTold(event.object as Event) ?? '');
+    if (!plan || at - plan.bornAt >= atOnceMs) return;
+    const pod = facts.get<Pod>(collections.pods, namespace, name);
+    if (pod?.metadata.uid === uid && pod) plan.pods.push(pod);
+  };
+  return {
+    name: 'claims/room-for-all',
+    onChange(change, facts, report) {
+      const { collection, event, at } = change;
+      if (!isOurs(change)) return;
+      if (collection === collections.events && event.type === 'ADDED') return told(change, facts);
+      if (collection !== collections.claims) return;
+      const claim = event.object as NodeClaim;
+      const { name = '' } = claim.metadata;
+      if (event.type === 'ADDED') plans.set(name, { bornAt: at, pods: [] });
+      const { allocatable } = claim.status ?? {};
+      const plan = plans.get(name);
+      if (!plan || !allocatable || plan.pods.length === 0) return;
+      plans.delete(name);
+      report.checked();
+      const sum = requested([...plan.pods, ...daemonsOf(facts, plan.bornAt)]);
+      for (const resource of ['cpu', 'memory'] as const) {
+        const there = Quantity.parse(allocatable[resource] ?? 0).toNumber();
+        if (sum[resource]! > there + 1e-9)
+          report.violated(
+            `NodeClaim ${nameOf(claim)} got ${there} ${resource}, and its ${plan.pods.length} pods and daemons ask for ${sum[resource]}`,
+          );
+      }
+    },
+  };
+}
+
+/** One pod of each DaemonSet: in these worlds they run everywhere. */
+function daemonsOf(facts: Facts, bornAt: number): Pod[] {
+  return facts
+    .list<DaemonSet>(collections.daemonSets)
+    .filter(({ metadata }) => parseTime(metadata.creationTimestamp ?? '') < bornAt - unseenMs)
+    .map(({ spec }) => spec!.template as unknown as Pod);
+}

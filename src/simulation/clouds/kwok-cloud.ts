@@ -17,6 +17,7 @@ import { namedByClaims } from './shared-invariants.ts';
 const scheme = 'kwok://';
 const claimName = 'karpenter.kwok.sh/nodeclaim';
 const claimUid = 'karpenter.kwok.sh/nodeclaim-uid';
+const zones = ['test-zone-a', 'test-zone-b', 'test-zone-c'] as const;
 
 /** Of the 144 machines those that a cluster of this size would use: the rest would only cost time. */
 function sold(): InstanceType[] {
@@ -48,10 +49,9 @@ export function kwokCloud(parts: StoredCloudParts): SimulatedCloud {
     steadyPrices: [capacityTypes.onDemand, capacityTypes.spot],
     faults: [],
     happenings: [],
-    sells: {
-      zones: ['test-zone-a', 'test-zone-b', 'test-zone-c'],
-      capacityTypes: [capacityTypes.onDemand, capacityTypes.spot],
-    },
+    sells: { zones, capacityTypes: [capacityTypes.onDemand, capacityTypes.spot] },
+    // Of its four zones those that the other cloud has as well: whatever gets a volume there can run at either.
+    requirements: [{ key: labels.zone, operator: 'In', values: [...zones] }],
     async furnish() {
       await parts.karpenter.resource(kwokNodeClassKind).create({
         apiVersion: apiVersionOf(kwokNodeClassKind),

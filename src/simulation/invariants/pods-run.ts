@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // In the end, every pod runs: all that users of these worlds make fits into the pool `anchor`. Nodes that expire give their
 // pods back until the last minute; those have a while to find another place.
-import { labels } from '../../api/labels.ts';
-import type { Node, Pod } from '../../kube/kinds.ts';
+import type { Pod } from '../../kube/kinds.ts';
 import { collections } from '../collections.ts';
-import type { Facts, Invariant } from '../contract.ts';
+import type { Invariant } from '../contract.ts';
 import { hasEnded, isDaemon, isGoing } from './reading.ts';
 
 /** A batch, a machine that is slow to come, and one more try. */
@@ -15,12 +14,10 @@ export function podsRun(): Invariant {
     name: 'pods/run',
     onQuiet(facts, report) {
       const waiting: string[] = [];
-      const hasZoneOutOfReach = isZoneOutOfReach(facts);
       for (const pod of facts.list<Pod>(collections.pods)) {
         const { metadata, spec, status } = pod;
         // A new DaemonSet finds no room on nodes that are full, and nobody makes any: that is so on every cluster.
         if (isGoing(pod) || hasEnded(pod) || isDaemon(pod)) continue;
-        if (hasZoneOutOfReach && hasZoneSpread(pod)) continue;
         if (facts.now - Date.parse(metadata.creationTimestamp ?? '') < bearableMs) continue;
         report.checked();
         const ready = status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True');
@@ -30,22 +27,4 @@ export function podsRun(): Invariant {
       if (waiting.length > 0) report.violated(`${waiting.length} pods do not run: ${waiting.slice(0, 5).join(', ')}`);
     },
   };
-}
-
-/**
- * Whether there are Nodes in a zone that the cloud of `anchor` does not sell. It counts for pods that are spread over zones,
- * as Kubernetes has it, and when the pools that reach it have spent their limits these pods wait: no fault of ours.
- */
-function isZoneOutOfReach(facts: Facts): boolean {
-  const reached: readonly string[] = facts.clouds[0]?.sells.zones ?? [];
-  return facts.list<Node>(collections.nodes).some(({ metadata }) => {
-    const zone = metadata.labels?.[labels.zone];
-    return zone !== undefined && !reached.includes(zone);
-  });
-}
-
-function hasZoneSpread({ spec }: Pod): boolean {
-  return (spec.topologySpreadConstraints ?? []).some(
-    ({ topologyKey, whenUnsatisfiable }) => topologyKey === labels.zone && whenUnsatisfiable === 'DoNotSchedule',
-  );
 }

@@ -57,7 +57,7 @@ export function kwokCloud(parts: StoredCloudParts): SimulatedCloud {
         apiVersion: apiVersionOf(kwokNodeClassKind),
         kind: kwokNodeClassKind.kind,
         metadata: { name: 'default' },
-        spec: { nodeRegistrationDelay: '20s' },
+        spec: { nodeRegistrationDelay: '45s' },
       });
     },
     connect({ clock, clusters, log, metrics }) {

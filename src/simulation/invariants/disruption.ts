@@ -154,6 +154,9 @@ function withinBudget(): Invariant {
   };
 }
 
+/** Commands of one pass are marked within this time; the next pass comes later, and takes off what others could not. */
+const begunMs = 3 * second;
+
 interface Mark {
   readonly by: string;
   readonly at: number;
@@ -165,7 +168,7 @@ interface Mark {
  */
 function standsFor(mark: Mark | undefined, change: Change, facts: Facts): boolean {
   if (mark?.by !== change.by) return false;
-  return facts.now - mark.at < 5 * second || (facts.calmSince !== undefined && mark.at > facts.calmSince);
+  return facts.now - mark.at < begunMs || (facts.calmSince !== undefined && mark.at > facts.calmSince);
 }
 
 /** By how much the clock of a process may be wrong. */

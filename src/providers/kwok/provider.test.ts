@@ -202,6 +202,21 @@ describe('the pretended cloud', () => {
     expect(isNodeClaimNotFound(await failure(provider.get(providerID, signal)))).toBe(true);
   });
 
+  test('has a machine for as long as its node is being drained', async () => {
+    const { clock, nodes, start } = await world();
+    const provider = start();
+    const { providerID } = await provider.create(claim(), signal);
+    await clock.step(1);
+    const [node] = (await nodes.list()).items;
+    await nodes.patch(node!.metadata.name!, { metadata: { finalizers: ['karpenter.sh/termination'] } });
+    await nodes.delete(node!.metadata.name!);
+    // Its pods still run: a node that is not ready is let go at once when its machine is gone.
+    expect(await provider.get(providerID, signal)).toMatchObject({ providerID, deleting: true });
+    // But there is nothing left to ask for.
+    const launched = { ...claim(), status: { providerID } };
+    expect(isNodeClaimNotFound(await failure(provider.delete(launched, signal)))).toBe(true);
+  });
+
   test('never lets a node appear whose machine was deleted before', async () => {
     const { clock, nodes, start } = await world({ delay: '10s' });
     const provider = start();

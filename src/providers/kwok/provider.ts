@@ -95,7 +95,8 @@ export class KwokProvider implements CloudProvider {
     if (!providerID.startsWith(providerScheme)) throw new NodeClaimNotFoundError(`${providerID} is no machine of KWOK`);
     const name = providerID.slice(providerScheme.length);
     const node = this.#booting.get(name)?.node ?? (await this.#node(name, signal));
-    if (!node || node.metadata.deletionTimestamp) throw new NodeClaimNotFoundError(`machine ${providerID} is gone`);
+    // One whose Node is going runs its pods until they have left: only then it is gone.
+    if (!node) throw new NodeClaimNotFoundError(`machine ${providerID} is gone`);
     return instanceOf(node);
   }
 

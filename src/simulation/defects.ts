@@ -32,20 +32,44 @@ export const huntingGround: ScenarioShape = {
 export const huntSeeds: readonly number[] = Array.from({ length: 20 }, (_, i) => i + 1);
 export const huntHours = 2.5;
 
-/** Of these the first that found each defect in the last whole hunt: where the run of every change begins to look. */
+/** Of these the first that found each defect in the last hunt: where the run of every change begins to look. */
 export const knownSeeds: Partial<Readonly<Record<Defect, number>>> = {
   'budget-off-by-one': 1,
+  'cluster-api-adopts-strangers': 1,
+  'cluster-api-binds-twice': 1,
+  'cluster-api-lowers-again': 1,
+  'cluster-api-raises-again': 1,
   'collects-strangers': 1,
+  'collects-young-machines': 3,
   'cuts-grace': 1,
-  'delete-error-is-not-found': 2,
+  'delete-error-is-not-found': 9,
+  'drops-failed-items': 10,
   'event-storm': 5,
-  'forgets-machines-on-their-way': 5,
+  'forgets-daemons': 3,
+  'forgets-expiry': 18,
+  'forgets-lost-machines': 2,
+  'forgets-machines-on-their-way': 1,
+  'forgets-reservations': 1,
   'ignores-disruption-budgets': 1,
+  'ignores-do-not-disrupt': 10,
+  'ignores-termination-grace-period': 3,
   'keeps-unregistered-taint': 1,
+  'kwok-launches-again': 1,
+  'leads-without-a-lease': 8,
+  'limit-not-counted-in-a-pass': 1,
+  'linode-claims-the-account': 1,
+  'linode-failure-is-gone': 1,
+  'linode-forgets-what-it-asked': 1,
+  'linode-launches-again': 1,
+  'loses-nominations': 11,
+  'misses-deletions': 7,
+  'moves-for-nothing': 2,
   'node-let-go-too-early': 1,
+  'orphans-left-behind': 4,
   'overwrites-foreign-taints': 1,
   'replaces-twice': 10,
   'scripted-launches-again': 10,
+  'waits-for-ever': 1,
 };
 
 /** All seeds, the known one of a defect first. */

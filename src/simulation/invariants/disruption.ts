@@ -21,11 +21,11 @@ import {
   podsOn,
   poolLabel,
   second,
+  voluntary,
 } from './reading.ts';
 
 /** What a decision may not have seen yet: it is made on watches, which may be late, and is 15 s old when it is carried out. */
 const unseenMs = minute;
-const voluntary = new Set(['Empty', 'Underutilized', 'Drifted']);
 
 export function disruptionInvariants(): Invariant[] {
   return [justified(), withinBudget(), protectedStay()];

@@ -91,12 +91,17 @@ function strangersStay(): Invariant {
   };
 }
 
-/** A NodeClaim and its Node stay until the machine is gone: they are how it is found. */
+/**
+ * A NodeClaim and its Node stay until the machine is gone: they are how it is found. Of one that its cloud denies nobody can
+ * know that it stands; it is given back later, as `machines/owned` has it.
+ */
 function neverLetGo(): Invariant {
   const standing = (facts: Facts, id: string | undefined): boolean =>
     id !== undefined &&
     facts.clouds.some(({ ledger }) =>
-      ledger.alive().some(({ providerID, deletingAt }) => providerID === id && deletingAt === undefined),
+      ledger.alive().some(({ providerID, deletingAt, hiddenUntil = 0 }) => {
+        return providerID === id && deletingAt === undefined && hiddenUntil <= facts.now;
+      }),
     );
   return {
     name: 'machines/never-let-go',

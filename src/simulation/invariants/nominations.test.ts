@@ -42,7 +42,7 @@ function judged({ pod = waiting, node = ready, by = 'karpenter-1', resumedAt = 0
       facts,
       { violated: (message) => said.push(message), checked: () => undefined },
     );
-  const message = 'Pod should schedule on: nodeclaim/claim, node/node';
+  const message = 'Pod should schedule on: nodeclaim/claim';
   told(by, collections.events, 'ADDED', { reason: 'Nominated', message, involvedObject: { uid: 'pod' } });
   if ('nodeName' in (pod as typeof waiting).spec) told('cluster', collections.pods, 'MODIFIED', pod);
   const marked = { ...claim, status: { ...claim.status, conditions: [empty] } };
@@ -51,7 +51,7 @@ function judged({ pod = waiting, node = ready, by = 'karpenter-1', resumedAt = 0
 }
 
 test('a node does not go as empty while a pod waits that was told to go there', () => {
-  expect(judged({})).toEqual(['NodeClaim claim goes as empty, and default/web was told to wait for it']);
+  expect(judged({})).toEqual(['NodeClaim claim goes (Empty), and default/web was told to wait for it']);
 });
 
 test('a pod that runs, or could not run there, keeps no node', () => {

@@ -6,7 +6,7 @@ import { collections } from '../collections.ts';
 import type { Change, Facts, Invariant } from '../contract.ts';
 import type { Fleet } from '../process/fleet.ts';
 import { hasRoom, tolerates } from './placement.ts';
-import { claimTold, disruptionReason, isGoing, isOurs, minute, nameOf, nodeOfClaim } from './reading.ts';
+import { claimTold, disruptionReason, isGoing, isOurs, minute, nameOf, nodeOfClaim, voluntary } from './reading.ts';
 
 /** A process that hung, or whose clock was wrong, may have let a promise lapse. */
 const surpriseMs = 2 * minute;
@@ -16,11 +16,13 @@ interface Promised {
   readonly by: string;
 }
 
-/** A node is not taken away as empty while a pod waits that was told to go there, and could. */
+/** A node is not taken away, whatever for, while a pod waits that it was bought for, and that could run there. */
 export function keptForPods({ fleet }: { readonly fleet: Fleet }): Invariant {
   const promised = new Map<string, Promised>();
   const told = ({ event, by }: Change): void => {
-    const claim = claimTold(event.object as Event);
+    const { message = '' } = event.object as Event;
+    // What is planned onto a node that is there already may go elsewhere in the next pass.
+    const claim = message.includes('node/') ? undefined : claimTold(event.object as Event);
     if (claim !== undefined) promised.set((event.object as Event).involvedObject.uid ?? '', { claim, by });
   };
   return {
@@ -36,7 +38,8 @@ export function keptForPods({ fleet }: { readonly fleet: Fleet }): Invariant {
       if (collection === collections.events) return told(change);
       if (collection !== collections.claims || event.type !== 'MODIFIED') return;
       const claim = event.object as NodeClaim;
-      if (disruptionReason(claim) !== 'Empty' || disruptionReason(event.previous as NodeClaim) !== undefined) return;
+      const reason = disruptionReason(claim) ?? '';
+      if (!voluntary.has(reason) || disruptionReason(event.previous as NodeClaim) !== undefined) return;
       report.checked();
       const process = fleet.alive.find(({ name }) => name === by);
       const node = nodeOfClaim(facts, claim);
@@ -45,7 +48,7 @@ export function keptForPods({ fleet }: { readonly fleet: Fleet }): Invariant {
         if (name !== claim.metadata.name || who !== by) continue;
         const pod = facts.list<Pod>(collections.pods).find(({ metadata }) => metadata.uid === uid);
         if (pod && waits(pod) && fits(facts, pod, node))
-          report.violated(`NodeClaim ${name} goes as empty, and ${nameOf(pod)} was told to wait for it`);
+          report.violated(`NodeClaim ${name} goes (${reason}), and ${nameOf(pod)} was told to wait for it`);
       }
     },
   };

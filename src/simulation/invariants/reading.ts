@@ -11,6 +11,8 @@ export const minute = 60_000;
 
 export const poolLabel = 'karpenter.sh/nodepool';
 export const disruptedTaint = 'karpenter.sh/disrupted';
+/** Why a node is taken away that could stay. */
+export const voluntary: ReadonlySet<string> = new Set(['Empty', 'Underutilized', 'Drifted']);
 const protection = 'karpenter.sh/do-not-disrupt';
 const deadline = 'karpenter.sh/nodeclaim-termination-timestamp';
 

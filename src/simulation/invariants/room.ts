@@ -15,13 +15,13 @@ const atOnceMs = second;
 const unseenMs = minute;
 
 export function roomForAll(): Invariant {
-  const plans = new Map<string, { readonly bornAt: number; readonly pods: Pod[] }>();
+  const plans = new Map<string, { readonly bornAt: number; readonly pods: Map<string, Pod> }>();
   const told = ({ event, at }: Change, facts: Facts): void => {
-    const { namespace = '', name = '', uid } = (event.object as Event).involvedObject;
+    const { namespace = '', name = '', uid = '' } = (event.object as Event).involvedObject;
     const plan = plans.get(claimTold(event.object as Event) ?? '');
     if (!plan || at - plan.bornAt >= atOnceMs) return;
     const pod = facts.get<Pod>(collections.pods, namespace, name);
-    if (pod?.metadata.uid === uid && pod) plan.pods.push(pod);
+    if (pod?.metadata.uid === uid && pod) plan.pods.set(uid, pod);
   };
   return {
     name: 'claims/room-for-all',
@@ -32,18 +32,18 @@ export function roomForAll(): Invariant {
       if (collection !== collections.claims) return;
       const claim = event.object as NodeClaim;
       const { name = '' } = claim.metadata;
-      if (event.type === 'ADDED') plans.set(name, { bornAt: at, pods: [] });
+      if (event.type === 'ADDED') plans.set(name, { bornAt: at, pods: new Map() });
       const { allocatable } = claim.status ?? {};
       const plan = plans.get(name);
-      if (!plan || !allocatable || plan.pods.length === 0) return;
+      if (!plan || !allocatable || plan.pods.size === 0) return;
       plans.delete(name);
       report.checked();
-      const sum = requested([...plan.pods, ...daemonsOf(facts, plan.bornAt)]);
+      const sum = requested([...plan.pods.values(), ...daemonsOf(facts, plan.bornAt)]);
       for (const resource of ['cpu', 'memory'] as const) {
         const there = Quantity.parse(allocatable[resource] ?? 0).toNumber();
         if (sum[resource]! > there + 1e-9)
           report.violated(
-            `NodeClaim ${nameOf(claim)} got ${there} ${resource}, and its ${plan.pods.length} pods and daemons ask for ${sum[resource]}`,
+            `NodeClaim ${nameOf(claim)} got ${there} ${resource}, and its ${plan.pods.size} pods and daemons ask for ${sum[resource]}`,
           );
       }
     },

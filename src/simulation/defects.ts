@@ -61,7 +61,7 @@ export const knownSeeds: Partial<Readonly<Record<Defect, number>>> = {
   'linode-failure-is-gone': 1,
   'linode-forgets-what-it-asked': 1,
   'linode-launches-again': 1,
-  'loses-nominations': 11,
+  'loses-nominations': 19,
   'misses-deletions': 7,
   'moves-for-nothing': 2,
   'node-let-go-too-early': 1,

@@ -25,15 +25,15 @@ export function keptForPods({ fleet }: { readonly fleet: Fleet }): Invariant {
     const claim = message.includes('node/') ? undefined : claimTold(event.object as Event);
     if (claim !== undefined) promised.set((event.object as Event).involvedObject.uid ?? '', { claim, by });
   };
+  const placed = ({ event }: Change): void => {
+    const { spec, metadata } = event.object as Pod;
+    if (spec.nodeName || event.type === 'DELETED') promised.delete(metadata.uid ?? '');
+  };
   return {
     name: 'nodes/kept-for-pods',
     onChange(change, facts, report) {
       const { collection, event, by } = change;
-      if (collection === collections.pods) {
-        const { spec, metadata } = event.object as Pod;
-        if (spec.nodeName || event.type === 'DELETED') promised.delete(metadata.uid ?? '');
-        return;
-      }
+      if (collection === collections.pods) return placed(change);
       if (!isOurs(change)) return;
       if (collection === collections.events) return told(change);
       if (collection !== collections.claims || event.type !== 'MODIFIED') return;

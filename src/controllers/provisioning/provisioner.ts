@@ -152,7 +152,14 @@ export class Provisioner {
     const now = clock.now();
     const hold = state.launchHold();
     const { problem, pods, volumes } = passProblem({
-      ...{ state, registry, catalog, settings, defaultSpread, arrivals, hold, now },
+      state,
+      registry,
+      catalog,
+      settings,
+      defaultSpread,
+      arrivals,
+      hold,
+      now,
     });
     this.#recordZones(pods.valid, catalog, volumes);
     this.#recordIgnored(pods, log);

@@ -1,33 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // How pods are moved: they are asked by the eviction API, which knows their budgets; protected ones are left alone; and
 // nobody's time to end is cut short before the node's own time is over.
+import type { NodeClaim } from '../../api/node-claim.ts';
 import type { Node, Pod } from '../../kube/kinds.ts';
 import { collections } from '../collections.ts';
 import type { Change, Invariant } from '../contract.ts';
-import {
-  beginsDeletion,
-  claimOfNode,
-  drainDeadline,
-  hasEnded,
-  isOurs,
-  isProtected,
-  minute,
-  nameOf,
-  second,
-} from './reading.ts';
+import { beginsDeletion, drainDeadline, hasEnded, isOurs, isProtected, minute, nameOf, second } from './reading.ts';
 
 /** Clocks of processes may be off by two minutes while that fault is on. */
 const wrongClockMs = 3 * minute;
 
 export function podsMovedGently(): Invariant {
+  /** By the id of the machine: the earliest it was given. Somebody may take the NodeClaim away; its drain goes on as it began. */
+  const deadlines = new Map<string, number>();
   return {
     name: 'pods/moved-gently',
     onChange(change, facts, report) {
+      if (change.collection === collections.claims) noteDeadline(deadlines, change.event.object as NodeClaim);
       if (change.collection !== collections.pods || !isOurs(change) || !beginsDeletion(change)) return;
       report.checked();
       const pod = (change.event.previous ?? change.event.object) as Pod;
       const node = facts.get<Node>(collections.nodes, '', pod.spec.nodeName ?? '');
-      const deadline = drainDeadline(claimOfNode(facts, node));
+      const deadline = deadlines.get(node?.spec?.providerID ?? '');
       const tolerance = facts.calmSince === undefined ? wrongClockMs : 2 * second;
       const grace = (pod.spec.terminationGracePeriodSeconds ?? 30) * second;
       const timeIsOver = deadline !== undefined && deadline - grace <= facts.now + tolerance;
@@ -45,6 +39,13 @@ export function podsMovedGently(): Invariant {
       }
     },
   };
+}
+
+function noteDeadline(deadlines: Map<string, number>, claim: NodeClaim): void {
+  const at = drainDeadline(claim);
+  const id = claim.status?.providerID;
+  if (at === undefined || !id) return;
+  deadlines.set(id, Math.min(at, deadlines.get(id) ?? at));
 }
 
 /** How long the pod was given, in ms; undefined for one that has ended or not begun, and needs no time. */

@@ -43,12 +43,6 @@ export function disruptionReason(claim: NodeClaim): string | undefined {
   return claim.status?.conditions?.find(({ type, status }) => type === 'DisruptionReason' && status === 'True')?.reason;
 }
 
-export function claimOfNode(facts: Facts, node: Node | undefined): NodeClaim | undefined {
-  const id = node?.spec?.providerID;
-  if (!id) return undefined;
-  return facts.list<NodeClaim>(collections.claims).find(({ status }) => status?.providerID === id);
-}
-
 export function nodeOfClaim(facts: Facts, claim: NodeClaim): Node | undefined {
   const id = claim.status?.providerID;
   if (!id) return undefined;

@@ -29,7 +29,10 @@ export interface EmbeddedClusterOptions {
   readonly logs?: LogSources;
   /** From a pod being placed to it running. */
   readonly podStartMs?: number;
-  /** No record of who owns which field, no events from the control plane: for simulations, which pay for each write. */
+  /**
+   * No record of who owns which field, no events from the control plane, statuses that are written together: for
+   * simulations, which pay for each write.
+   */
   readonly lean?: boolean;
 }
 
@@ -64,7 +67,7 @@ export class EmbeddedCluster {
         random,
         log,
         certificateAuthority: listener?.certificateAuthority ?? '',
-        mute: lean,
+        lean,
         ...(options.heartbeatMs === undefined ? {} : { heartbeatMs: options.heartbeatMs }),
         ...(options.podStartMs === undefined ? {} : { podStartMs: options.podStartMs }),
       });

@@ -2,7 +2,7 @@
 // The life of a pod on a fake node: created, running, ready, perhaps finished, and gone when it is asked to go.
 import { ignoreNotFound, isNotFound } from '../../kube/api-error.ts';
 import { kinds, type Pod } from '../../kube/kinds.ts';
-import { parseDuration, parseTime } from '../../kube/time.ts';
+import { formatTime, parseDuration, parseTime } from '../../kube/time.ts';
 import { Controller, type Result } from '../../runtime/controller.ts';
 import type { ControlPlane } from '../workloads/context.ts';
 import type { AddressBook } from './addresses.ts';
@@ -79,6 +79,7 @@ class FakePods {
     const hostIP = node.status?.addresses?.find((address) => address.type === 'InternalIP')?.address ?? '';
     const context: StatusContext = { now: this.#plane.clock.now(), hostIP, podIP: '' };
     if (!pod.status?.startTime) {
+      if (this.#plane.lean) return this.#start(pod, context);
       this.#seen.set(pod.metadata.uid!, this.#plane.clock.monotonic());
       await this.#write(pod, creatingStatus(pod, context));
       return { requeueAfterMs: this.#options.startMs };
@@ -96,7 +97,8 @@ class FakePods {
     if (wait > 0) return { requeueAfterMs: wait };
     this.#seen.delete(uid);
     const podIP = pod.spec.hostNetwork ? context.hostIP : this.#options.addresses.assign(pod.metadata.uid!, 'pod');
-    await this.#write(pod, runningStatus(pod, { ...context, podIP }));
+    const since = pod.status?.startTime ?? formatTime(context.now - this.#options.startMs);
+    await this.#write(pod, { startTime: since, ...runningStatus(pod, { ...context, podIP }) });
     for (const container of pod.spec.containers) {
       this.#plane.events.normal(pod, 'Started', `Started container ${container.name}`);
     }
@@ -137,7 +139,7 @@ class FakePods {
     for (const container of pod.spec.containers) {
       this.#plane.events.normal(pod, 'Killing', `Stopping container ${container.name}`);
     }
-    if (pod.status?.phase === 'Running') {
+    if (pod.status?.phase === 'Running' && !this.#plane.lean) {
       await this.#write(pod, finishedStatus(pod, { now, hostIP: pod.status.hostIP ?? '', podIP: '' }, 0));
     }
     try {

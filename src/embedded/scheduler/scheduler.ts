@@ -229,7 +229,9 @@ export class Scheduler {
   async #report(pod: PodInfo, reason: string, message: string): Promise<void> {
     this.#plane.events.warning(pod.pod, 'FailedScheduling', message);
     const current = podCondition(this.#plane.informers.of(kinds.Pod).get(pod.key) ?? pod.pod, 'PodScheduled');
-    if (current?.status === 'False' && current.reason === reason && current.message === message) return;
+    const isKnown = current?.status === 'False' && current.reason === reason;
+    // The message counts nodes: it is another one whenever one comes or goes.
+    if (isKnown && (this.#plane.lean || current.message === message)) return;
     const condition = {
       type: 'PodScheduled',
       status: 'False',

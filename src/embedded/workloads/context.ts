@@ -19,6 +19,8 @@ export interface ControlPlane {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly events: Voice;
+  /** Writes less: what would be written again soon waits, and what only people read is left out. */
+  readonly lean?: boolean;
 }
 
 /** Tells of what happens to an object, as events that `kubectl describe` shows. */

@@ -15,6 +15,7 @@ import { createPod, deletePod, isNamespaceLeaving, podFromTemplate } from './pod
 import { isPodActive, isPodAvailable, isPodReady } from './pods.ts';
 import { RevisionHistory, revisionLabel } from './revision-history.ts';
 import { selectorOf } from './selectors.ts';
+import { watchOwnedPods } from './watch-owned-pods.ts';
 
 const burst = 250;
 
@@ -26,7 +27,7 @@ export function daemonSetController(plane: ControlPlane): Controller {
       .of(type)
       .list()
       .map((set) => `${set.metadata.namespace}/${set.metadata.name}`);
-  return new Controller({
+  const controller = new Controller({
     ...plane,
     name: 'daemonset',
     kind: type.kind,
@@ -34,13 +35,11 @@ export function daemonSetController(plane: ControlPlane): Controller {
     maxConcurrent: 2,
   })
     .watch(plane.informers.of(type))
-    .watch(plane.informers.of(kinds.Pod), {
-      keys: (pod) => {
-        const owner = ownerKey(pod, type);
-        return owner ? [owner] : [];
-      },
-    })
     .watch(plane.informers.of(kinds.Node), { keys: all, when: (node, old) => !old || placementDiffers(node, old) });
+  return watchOwnedPods(controller, plane, (pod) => {
+    const owner = ownerKey(pod, type);
+    return owner ? [owner] : [];
+  });
 }
 
 function placementDiffers(node: Node, old: Node): boolean {

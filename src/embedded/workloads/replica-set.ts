@@ -14,6 +14,7 @@ import { claimOwned, controllerOf, ownerKey } from './ownership.ts';
 import { createPod, deletePod, isNamespaceLeaving, podFromTemplate } from './pod-factory.ts';
 import { byDeletionOrder, isPodActive, isPodAvailable, isPodEnded, isPodReady, readySince } from './pods.ts';
 import { selectorOf } from './selectors.ts';
+import { watchOwnedPods } from './watch-owned-pods.ts';
 
 /** The most pods created or deleted in one reconcile. */
 const burst = 500;
@@ -21,15 +22,14 @@ const burst = 500;
 export function replicaSetController(plane: ControlPlane): Controller {
   const reconciler = new ReplicaSets(plane);
   const { ReplicaSet: type } = kinds;
-  return new Controller({
+  const controller = new Controller({
     ...plane,
     name: 'replicaset',
     kind: type.kind,
     reconciler: vanishingIsFine(reconciler),
     maxConcurrent: 10,
-  })
-    .watch(plane.informers.of(type))
-    .watch(plane.informers.of(kinds.Pod), { keys: (pod) => reconciler.ownersOf(pod) });
+  }).watch(plane.informers.of(type));
+  return watchOwnedPods(controller, plane, (pod) => reconciler.ownersOf(pod));
 }
 
 class ReplicaSets {

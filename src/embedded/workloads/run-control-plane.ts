@@ -36,8 +36,8 @@ export interface ControlPlaneOptions {
   readonly heartbeatMs?: number;
   /** From a pod being placed to it running. */
   readonly podStartMs?: number;
-  /** Tells of nothing by events. */
-  readonly mute?: boolean;
+  /** Tells of nothing by events, and writes less. */
+  readonly lean?: boolean;
   /** From a Job's pod running to it having completed. */
   readonly jobMs?: number;
 }
@@ -62,7 +62,8 @@ export async function runControlPlane(options: ControlPlaneOptions): Promise<Run
     random,
     log,
     metrics,
-    events: options.mute ? mute : voices.of(component),
+    events: options.lean ? mute : voices.of(component),
+    lean: options.lean ?? false,
   });
   const addresses = new AddressBook();
   const controllers: Controller[] = [

@@ -333,23 +333,9 @@ class Reader {
     };
   }
 
-  // Texts, not paths through a trie: V8 writes them natively, also in a cold pass, where our own code is interpreted.
   #shapeOf(pod: Pod, withStatus: boolean): number {
     const { spec } = pod;
-    const { containers, initContainers } = spec;
-    let text = '';
-    // Nearly every pod has one container: a text that is not put together need not be copied to be looked up.
-    if (containers?.length === 1) text = JSON.stringify(containers[0]!.resources) ?? '-';
-    else if (containers)
-      for (let i = 0; i < containers.length; i++) text += `${JSON.stringify(containers[i]!.resources)}\n`;
-    if (initContainers) {
-      for (let i = 0; i < initContainers.length; i++) {
-        const { restartPolicy, resources } = initContainers[i]!;
-        text += `\ninit ${JSON.stringify([restartPolicy, resources])}\n`;
-      }
-    }
-    if (spec.overhead) text += `\noverhead ${JSON.stringify(spec.overhead)}\n`;
-    if (spec.resources) text += `\npod ${JSON.stringify(spec.resources)}\n`;
+    let text = textsOf(spec).requests;
     const status = withStatus ? allocated(pod) : undefined;
     if (status) text += `\nstatus ${JSON.stringify([status.containerStatuses, status.initContainerStatuses])}`;
     const place = this.#distinctShapes.place(text);
@@ -374,20 +360,9 @@ class Reader {
   }
 
   #mixedConstraints(spec: PodSpec, volumes: VolumeAlternatives): number {
-    let text = '';
-    if (spec.nodeSelector) text += `selector ${JSON.stringify(spec.nodeSelector)}\n`;
-    if (spec.affinity) text += `affinity ${JSON.stringify(spec.affinity)}\n`;
-    if (spec.topologySpreadConstraints) text += `spread ${JSON.stringify(spec.topologySpreadConstraints)}\n`;
-    if (spec.tolerations) text += `tolerations ${JSON.stringify(spec.tolerations)}\n`;
-    const { containers } = spec;
-    if (containers) {
-      for (let i = 0; i < containers.length; i++) {
-        const { ports } = containers[i]!;
-        if (!ports) continue;
-        for (const { hostPort, hostIP, protocol } of ports)
-          if (hostPort) text += `port ${JSON.stringify([hostPort, hostIP, protocol])}\n`;
-      }
-    }
+    const texts = textsOf(spec);
+    texts.constraints ??= constraintsText(spec);
+    let text = texts.constraints;
     if (volumes.length > 0) text += `volumes ${JSON.stringify(volumes)}`;
     const place = this.#distinctConstraints.place(text);
     if (place >= 0) return place;
@@ -437,6 +412,61 @@ class Reader {
     for (const entry of bound) entry.labels = classify(entry.pod);
     return { of, classes: distinct.all };
   }
+}
+
+/** What tells specs apart, as texts. */
+interface SpecTexts {
+  readonly requests: string;
+  /** Of those that have more than one kind of constraint. */
+  constraints: string | undefined;
+}
+
+/** Of specs that cannot change: a cluster is read again every few seconds, and most of its pods are the same. */
+const knownTexts = new WeakMap<PodSpec, SpecTexts>();
+
+function textsOf(spec: PodSpec): SpecTexts {
+  const known = knownTexts.get(spec);
+  if (known) return known;
+  const texts = { requests: requestsText(spec), constraints: undefined };
+  if (Object.isFrozen(spec)) knownTexts.set(spec, texts);
+  return texts;
+}
+
+// Texts, not paths through a trie: V8 writes them natively, also in a cold pass, where our own code is interpreted.
+function requestsText(spec: PodSpec): string {
+  const { containers, initContainers } = spec;
+  let text = '';
+  // Nearly every pod has one container: a text that is not put together need not be copied to be looked up.
+  if (containers?.length === 1) text = JSON.stringify(containers[0]!.resources) ?? '-';
+  else if (containers)
+    for (let i = 0; i < containers.length; i++) text += `${JSON.stringify(containers[i]!.resources)}\n`;
+  if (initContainers) {
+    for (let i = 0; i < initContainers.length; i++) {
+      const { restartPolicy, resources } = initContainers[i]!;
+      text += `\ninit ${JSON.stringify([restartPolicy, resources])}\n`;
+    }
+  }
+  if (spec.overhead) text += `\noverhead ${JSON.stringify(spec.overhead)}\n`;
+  if (spec.resources) text += `\npod ${JSON.stringify(spec.resources)}\n`;
+  return text;
+}
+
+function constraintsText(spec: PodSpec): string {
+  let text = '';
+  if (spec.nodeSelector) text += `selector ${JSON.stringify(spec.nodeSelector)}\n`;
+  if (spec.affinity) text += `affinity ${JSON.stringify(spec.affinity)}\n`;
+  if (spec.topologySpreadConstraints) text += `spread ${JSON.stringify(spec.topologySpreadConstraints)}\n`;
+  if (spec.tolerations) text += `tolerations ${JSON.stringify(spec.tolerations)}\n`;
+  const { containers } = spec;
+  if (containers) {
+    for (let i = 0; i < containers.length; i++) {
+      const { ports } = containers[i]!;
+      if (!ports) continue;
+      for (const { hostPort, hostIP, protocol } of ports)
+        if (hostPort) text += `port ${JSON.stringify([hostPort, hostIP, protocol])}\n`;
+    }
+  }
+  return text;
 }
 
 /** Whether a pod is the first of its name; notes it down. */

@@ -70,6 +70,7 @@ export const lifecycleKeys: ReadonlySet<string> = new Set([labels.registered, la
 export class Dialects {
   readonly all: Dialect[] = [{ index: 0, words: '', labels: commonLabelSet }];
   readonly #byRules = new Map<string, Dialect>();
+  readonly #byPool = new Map<string, Dialect>();
   readonly #rules: Readonly<Record<string, LabelRules>>;
 
   constructor(problem: Problem) {
@@ -77,7 +78,14 @@ export class Dialects {
   }
 
   of(nodePool: string | undefined): Dialect {
-    const rules = nodePool === undefined ? undefined : this.#rules[nodePool];
+    if (nodePool === undefined) return this.all[0]!;
+    let dialect = this.#byPool.get(nodePool);
+    if (!dialect) this.#byPool.set(nodePool, (dialect = this.#read(nodePool)));
+    return dialect;
+  }
+
+  #read(nodePool: string): Dialect {
+    const rules = this.#rules[nodePool];
     if (!rules) return this.all[0]!;
     const text = JSON.stringify(rules);
     let dialect = this.#byRules.get(text);

@@ -96,8 +96,10 @@ export class Disruption {
     this.#held = this.#recurrences.heldAt(clock.monotonic(), state.nodes());
     const seen = this.#whatMatters(catalog);
     for (const method of this.#options.methods) this.#lastRuns.set(method.name, clock.monotonic());
-    if (seen.every((part, i) => part === this.#quiet?.[i]))
-      return { requeueAfterMs: Math.max(0, Math.min(pollMs, this.#pausesEndInMs())) };
+    if (seen.every((part, i) => part === this.#quiet?.[i])) {
+      const changesInMs = Math.min(this.#promisesEndInMs(), this.#pausesEndInMs());
+      return { requeueAfterMs: Math.max(0, Math.min(pollMs, changesInMs)) };
+    }
     this.#quiet = undefined;
     this.#hasFailed = !(await this.#takeBackLostCommands(signal, log));
     this.#tellProtection();
@@ -110,7 +112,7 @@ export class Disruption {
     }
     const isDone = this.#trials.size === 0 && !this.#options.methods.some(({ hasMore }) => hasMore);
     const promisesEndInMs = this.#promisesEndInMs();
-    if (isDone && !this.#hasFailed && promisesEndInMs === Number.POSITIVE_INFINITY) this.#quiet = seen;
+    if (isDone && !this.#hasFailed) this.#quiet = seen;
     const changesInMs = Math.min(promisesEndInMs, this.#pausesEndInMs());
     const dueInMs = [...this.#trials.keys()].map((method) => this.#dueAt(method) - clock.monotonic());
     const atLatestMs = this.#trials.size > 0 ? trialPollMs : pollMs;
@@ -162,10 +164,20 @@ export class Disruption {
       minute,
       state.consolidationStamp(),
       this.#options.queue.paused,
+      this.#promised(),
       this.#held.size,
       ...lists,
       ...Object.values(catalog.instanceTypes),
     ];
+  }
+
+  /** The machines that are promised to pods. */
+  #promised(): string {
+    const { state, clock } = this.#context;
+    const now = clock.now();
+    let keys = '';
+    for (const machine of state.nodes()) if (machine.isNominated(now)) keys += `${machine.key}\n`;
+    return keys;
   }
 
   /** When the first machine that is left alone may be tried again. */

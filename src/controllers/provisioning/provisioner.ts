@@ -31,6 +31,7 @@ import { failedScheduling, noCompatibleInstanceTypes, nominated } from './events
 import { provisioningMetrics } from './metrics.ts';
 import { buyingObstacle, passProblem } from './pass-problem.ts';
 import { solveTask } from './solve-task.ts';
+import { UnchangedProblem } from './unchanged-problem.ts';
 import type { ValidatedPods } from './validate-pods.ts';
 import { ZoneRules } from './zone-rules.ts';
 
@@ -45,7 +46,7 @@ export interface ProvisionerOptions {
   readonly settings: Settings;
   readonly batcher: Batcher;
   /** Pods that kube-scheduler has not looked at yet; none unless told. */
-  readonly arrivals?: Pick<PodArrivals, 'siblingsOf'>;
+  readonly arrivals?: Pick<PodArrivals, 'siblingsOf' | 'areUnderWay'>;
   /** Spread constraints for pods that bring none; none unless told. */
   readonly defaultSpread?: DefaultSpread;
   /** A pass ends with what it has after this long; a minute unless told. */
@@ -74,6 +75,7 @@ export class Provisioner {
   readonly #nominations: { tryTake(): boolean };
   readonly #emptyPools: ChangeMonitor;
   readonly #catalogs: PoolCatalogReader;
+  readonly #unchanged = new UnchangedProblem<Pick<Pass, 'pods' | 'result'>>();
   /** Of the controller: calls that a pass did not wait for end with it. */
   #lifetime: AbortSignal | undefined;
   /** A window has ended and what it held was not planned for yet. */
@@ -151,6 +153,11 @@ export class Provisioner {
     // From here to the solver nothing is awaited: the problem is one state of the cluster.
     const now = clock.now();
     const hold = state.launchHold();
+    // What a NodeClaim on its way holds, what spreads pods by default and who is still to be looked at is not compared.
+    const isComparable = !hold && !defaultSpread && !arrivals?.areUnderWay;
+    const seen = isComparable ? this.#unchanged.look(state, catalog, now) : [];
+    const known = isComparable ? this.#unchanged.answerTo(seen, started) : undefined;
+    if (known) return this.#again({ ...known, catalog, deferred: [] }, log);
     const { problem, pods, volumes } = passProblem({
       state,
       registry,
@@ -177,6 +184,19 @@ export class Provisioner {
         duration: `${Math.round(clock.monotonic() - started)}ms`,
       }));
     const pass = { catalog, pods, result, deferred };
+    this.#recordResult(pass, log);
+    // What buys something changes the cluster; what ran out of time may get further next time.
+    if (isComparable && result.newNodeClaims.length === 0 && !result.stats.timedOut)
+      this.#unchanged.remember(seen, { pods, result }, started);
+    return pass;
+  }
+
+  /** A pass about nothing new: its answer is told again, as that of another plan would be. */
+  #again(pass: Pass, log: Logger): Pass {
+    const { metrics, settings } = this.#options;
+    this.#recordIgnored(pass.pods, log);
+    if (settings.preferencePolicy === 'Respect') this.#hazards.tell(pass.pods.valid, log);
+    metrics.histogram(provisioningMetrics.schedulingDuration).observe({ controller }, 0);
     this.#recordResult(pass, log);
     return pass;
   }

@@ -151,3 +151,18 @@ describe('a window', () => {
     expect(outcome()).toBe(false);
   });
 });
+
+test('tells whoever serves it of triggers, once for each element of a window', async () => {
+  const { clock, batcher, wait } = setUp();
+  let told = 0;
+  batcher.onTrigger(() => told++);
+  expect(batcher.isTriggered).toBe(false);
+  batcher.trigger('a');
+  batcher.trigger('a');
+  batcher.trigger('b');
+  expect(told).toBe(2);
+  expect(batcher.isTriggered).toBe(true);
+  wait();
+  await clock.step(1000);
+  expect(batcher.isTriggered).toBe(false);
+});

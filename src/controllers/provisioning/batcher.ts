@@ -28,6 +28,7 @@ export class Batcher {
   readonly #told = new Map<string, number>();
   #isOpen = false;
   #onNew: (() => void) | undefined;
+  #onTrigger: (() => void) | undefined;
 
   constructor(options: BatcherOptions) {
     this.#options = options;
@@ -41,7 +42,18 @@ export class Batcher {
     const before = this.#told.get(element);
     this.#told.delete(element);
     this.#told.set(element, now);
+    this.#onTrigger?.();
     if (!this.#isOpen || before === undefined || now - before > newsMs) this.#onNew?.();
+  }
+
+  /** Whether something waits for the next window, or for the one that is open to end. */
+  get isTriggered(): boolean {
+    return this.#elements.size > 0;
+  }
+
+  /** Calls `listener` whenever something was triggered: whoever serves the windows need not look for them. */
+  onTrigger(listener: () => void): void {
+    this.#onTrigger = listener;
   }
 
   /**

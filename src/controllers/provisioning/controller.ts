@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Provisioning as controllers: the triggers and the loop behind them.
-import { singleton } from '../../runtime/controller.ts';
+import { singleton, singletonKey } from '../../runtime/controller.ts';
 import type { Logger } from '../../runtime/logging.ts';
 import type { Runnable } from '../../runtime/manager.ts';
 import { DefaultSpread } from '../../state/default-spread.ts';
@@ -34,15 +34,15 @@ export function registerProvisioning(
   const triggers = { state, batcher, clock, log, metrics };
   manager.add(podTrigger(triggers));
   manager.add(nodeTrigger(triggers));
-  manager.add(
-    singleton({
-      name: 'provisioner',
-      clock,
-      log,
-      metrics,
-      random,
-      reconcile: (signal, context) => provisioner.reconcile(signal, context),
-    }),
-  );
+  const loop = singleton({
+    name: 'provisioner',
+    clock,
+    log,
+    metrics,
+    random,
+    reconcile: (signal, context) => provisioner.reconcile(signal, context),
+  });
+  batcher.onTrigger(() => loop.enqueue(singletonKey));
+  manager.add(loop);
   return { provisioner, batcher };
 }

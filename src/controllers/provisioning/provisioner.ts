@@ -99,12 +99,13 @@ export class Provisioner {
   }
 
   /**
-   * Waits for a batch and serves it. A NodeClaim that cannot be created is logged, and its pods come back with the next
+   * Waits for a batch and serves it. Without one, and with nothing else to wait for, it rests until it is asked again. A NodeClaim that cannot be created is logged, and its pods come back with the next
    * trigger: one pool that is refused must not slow down the others. Throws when no plan could be made.
    */
   async reconcile(signal: AbortSignal, { log, stopping }: ReconcileContext): Promise<Result> {
     const { batcher, state } = this.#options;
     this.#lifetime = stopping;
+    if (!this.#due && this.#awaited.size === 0 && !batcher.isTriggered) return {};
     this.#due ||= (await batcher.wait(stopping)) || this.#isAwaitedOver();
     if (stopping.aborted || !this.#due) return { requeueAfterMs: 0 };
     if (!state.hasRead || this.#options.defaultSpread?.hasRead === false || this.#isStalled()) {

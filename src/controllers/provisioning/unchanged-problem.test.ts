@@ -69,3 +69,16 @@ test('after a minute it is planned again whatever happened', async () => {
   await world.advance(5000);
   expect(await plansWithin(120_000)).toBeGreaterThanOrEqual(1);
 });
+
+test('without anything to plan for the provisioner rests', async () => {
+  await world.advance(5000);
+  const { pendingTimers } = world.clock;
+  const reconciled = async (): Promise<string | undefined> =>
+    /controller_runtime_reconcile_total\{controller="provisioner",result="success"\} (\d+)/.exec(
+      await world.metrics.render(),
+    )?.[1];
+  const before = await reconciled();
+  await world.advance(60_000);
+  expect(await reconciled()).toBe(before);
+  expect(world.clock.pendingTimers).toBe(pendingTimers);
+});

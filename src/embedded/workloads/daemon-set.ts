@@ -175,6 +175,8 @@ class DaemonSets {
     for (const node of nodes) {
       const pods = byNode.get(node.metadata.name!) ?? [];
       const { start, stay } = daemonFit(set, node);
+      // As it should be, on nearly every node.
+      if (stay && pods.length === 1 && isPodActive(pods[0]!)) continue;
       const ended = pods.filter((pod) => pod.status?.phase === 'Failed' || pod.status?.phase === 'Succeeded');
       const alive = pods.filter((pod) => !ended.includes(pod));
       surplus.push(...ended.filter((pod) => !pod.metadata.deletionTimestamp));
@@ -233,7 +235,9 @@ class DaemonSets {
     const now = this.#plane.clock.now();
     const count = { desired: 0, current: 0, misscheduled: 0, ready: 0, available: 0, updated: 0 };
     for (const node of this.#plane.informers.of(kinds.Node).list()) {
-      const pods = (byNode.get(node.metadata.name!) ?? []).filter((pod) => pod.spec.nodeName).sort(oldestFirst);
+      const all = byNode.get(node.metadata.name!) ?? [];
+      const isSingle = all.length === 1 && Boolean(all[0]!.spec.nodeName);
+      const pods = isSingle ? all : all.filter((pod) => pod.spec.nodeName).sort(oldestFirst);
       if (!daemonFit(set, node).start) {
         if (pods.length > 0) count.misscheduled++;
         continue;

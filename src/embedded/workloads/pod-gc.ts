@@ -21,6 +21,8 @@ class PodGarbageCollector {
   readonly #plane: ControlPlane;
   /** Nodes that pods name and that do not exist, and since when we know. */
   readonly #missing = new Map<string, number>();
+  /** What the last look was at, if it found nothing to do. */
+  #clean: { readonly pods: readonly Pod[]; readonly nodes: readonly unknown[] } | undefined;
 
   constructor(plane: ControlPlane) {
     this.#plane = plane;
@@ -30,12 +32,17 @@ class PodGarbageCollector {
     const { informers, clock } = this.#plane;
     const nodes = informers.of(kinds.Node);
     const pods = informers.of(kinds.Pod).list();
+    if (this.#clean?.pods === pods && this.#clean.nodes === nodes.list()) return { requeueAfterMs: everyMs };
+    this.#clean = { pods, nodes: nodes.list() };
     const gone = new Set<string>();
     const ended: Pod[] = [];
     for (const pod of pods) {
       const { nodeName } = pod.spec;
       if (nodeName && !nodes.get(nodeName)) gone.add(nodeName);
-      if (!nodeName && pod.metadata.deletionTimestamp) await this.#delete(pod);
+      if (!nodeName && pod.metadata.deletionTimestamp) {
+        this.#clean = undefined;
+        await this.#delete(pod);
+      }
       if (pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed') ended.push(pod);
     }
     for (const name of this.#missing.keys()) if (!gone.has(name)) this.#missing.delete(name);
@@ -45,6 +52,7 @@ class PodGarbageCollector {
       if (since !== undefined && clock.monotonic() - since >= quarantineMs) await this.#deleteOrphan(pod);
     }
     await this.#trim(ended);
+    if (this.#missing.size > 0 || ended.length > keptEnded) this.#clean = undefined;
     return { requeueAfterMs: everyMs };
   }
 

@@ -79,6 +79,8 @@ export function* consolidate<T extends Removable>(options: ConsolidateOptions<T>
     if (!best || gain > best.gain * (1 + 1e-9)) best = { commands, gain };
     removals.reset();
     if (options.expired?.()) break;
+    // Where no node could go or be replaced by itself, no order of doing so helps: only zones as a whole are left to try.
+    if (commands.length === 0 && strategy !== strategies[0]) break;
   }
   yield;
   return standing(removals, best!.commands);

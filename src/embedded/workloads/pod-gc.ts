@@ -5,6 +5,7 @@ import { kinds, type Pod } from '../../kube/kinds.ts';
 import { formatTime } from '../../kube/time.ts';
 import { type Controller, type Result, singleton } from '../../runtime/controller.ts';
 import type { ControlPlane } from './context.ts';
+import { isPodEnded } from './pods.ts';
 
 const everyMs = 20_000;
 /** A node that is missing may just not have been seen yet. */
@@ -29,22 +30,29 @@ class PodGarbageCollector {
   }
 
   async collect(): Promise<Result> {
+    const { informers } = this.#plane;
+    const pods = informers.of(kinds.Pod).list();
+    const nodes = informers.of(kinds.Node).list();
+    if (this.#clean?.pods !== pods || this.#clean.nodes !== nodes) {
+      const isClean = await this.#sweep(pods);
+      this.#clean = isClean ? { pods, nodes } : undefined;
+    }
+    return { requeueAfterMs: everyMs };
+  }
+
+  /** Gives whether there is nothing to do until something changes. */
+  async #sweep(pods: readonly Pod[]): Promise<boolean> {
     const { informers, clock } = this.#plane;
     const nodes = informers.of(kinds.Node);
-    const pods = informers.of(kinds.Pod).list();
-    if (this.#clean?.pods === pods && this.#clean.nodes === nodes.list()) return { requeueAfterMs: everyMs };
-    this.#clean = { pods, nodes: nodes.list() };
     const gone = new Set<string>();
-    const ended: Pod[] = [];
+    const [unplaced, ended]: [Pod[], Pod[]] = [[], []];
     for (const pod of pods) {
       const { nodeName } = pod.spec;
       if (nodeName && !nodes.get(nodeName)) gone.add(nodeName);
-      if (!nodeName && pod.metadata.deletionTimestamp) {
-        this.#clean = undefined;
-        await this.#delete(pod);
-      }
-      if (pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed') ended.push(pod);
+      if (!nodeName && pod.metadata.deletionTimestamp) unplaced.push(pod);
+      if (isPodEnded(pod)) ended.push(pod);
     }
+    for (const pod of unplaced) await this.#delete(pod);
     for (const name of this.#missing.keys()) if (!gone.has(name)) this.#missing.delete(name);
     for (const name of gone) if (!this.#missing.has(name)) this.#missing.set(name, clock.monotonic());
     for (const pod of pods) {
@@ -52,8 +60,7 @@ class PodGarbageCollector {
       if (since !== undefined && clock.monotonic() - since >= quarantineMs) await this.#deleteOrphan(pod);
     }
     await this.#trim(ended);
-    if (this.#missing.size > 0 || ended.length > keptEnded) this.#clean = undefined;
-    return { requeueAfterMs: everyMs };
+    return unplaced.length === 0 && gone.size === 0 && ended.length <= keptEnded;
   }
 
   async #trim(ended: Pod[]): Promise<void> {
@@ -64,7 +71,7 @@ class PodGarbageCollector {
 
   async #deleteOrphan(pod: Pod): Promise<void> {
     const { name, namespace } = pod.metadata;
-    if (pod.status?.phase !== 'Succeeded' && pod.status?.phase !== 'Failed') {
+    if (!isPodEnded(pod)) {
       const condition = {
         type: 'DisruptionTarget',
         status: 'True',

@@ -248,7 +248,11 @@ test('eviction asks the budget, counts, and refuses with a reason', async () => 
     );
   }
   expect((await call('POST', `${pods}/a/eviction`, { metadata: { name: 'a' } })).status).toBe(201);
-  expect((await call('GET', `${pods}/a`)).body.metadata.deletionTimestamp).toBeDefined();
+  const evicted = (await call('GET', `${pods}/a`)).body;
+  expect(evicted.metadata.deletionTimestamp).toBeDefined();
+  expect(evicted.status.conditions).toContainEqual(
+    expect.objectContaining({ type: 'DisruptionTarget', status: 'True', reason: 'EvictionByEvictionAPI' }),
+  );
   const refused = await call('POST', `${pods}/b/eviction`, { metadata: { name: 'b' } });
   expect(refused.body).toMatchObject({
     code: 429,

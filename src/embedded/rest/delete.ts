@@ -101,7 +101,8 @@ function withoutGrace(context: RequestContext, old: KubeObject): KubeObject {
   return { ...old, metadata };
 }
 
-function checkPreconditions(context: RequestContext, old: KubeObject, options: DeleteOptions): void {
+/** Whether the object is the one that is meant. */
+export function checkPreconditions(context: RequestContext, old: KubeObject, options: DeleteOptions): void {
   const { uid, resourceVersion } = options.preconditions;
   const named = { group: context.resource.group, plural: context.resource.kind };
   const name = old.metadata.name!;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Eviction: a delete that asks the disruption budgets first.
 import { deepClone } from '../../base/freeze.ts';
-import type { Pod, PodDisruptionBudget } from '../../kube/kinds.ts';
+import type { Pod, PodCondition, PodDisruptionBudget } from '../../kube/kinds.ts';
 import { compileLabelSelector } from '../../kube/labels.ts';
 import { formatTime } from '../../kube/time.ts';
 import { badRequest, forbidden, StatusError, tooManyRequests } from '../status.ts';
 import type { RequestContext } from './context.ts';
-import { deleteObject } from './delete.ts';
+import { checkPreconditions, deleteObject } from './delete.ts';
 import { isRecord } from './metadata.ts';
 import { parseDeleteOptions, parseWriteOptions } from './options.ts';
 import type { ApiResponse } from './request.ts';
@@ -31,8 +31,26 @@ export function handleEviction(context: RequestContext): ApiResponse {
   const dryRun = write.dryRun || options.dryRun;
   const pod = requireObject(context) as Pod;
   if (!ignoresBudgets(pod)) askBudgets(context, pod, dryRun);
-  deleteObject(context, pod, { ...options, dryRun });
+  checkPreconditions(context, pod, options);
+  // The mark changes what a precondition was about.
+  const going = dryRun ? pod : marked(context, pod);
+  deleteObject(context, going, { ...options, preconditions: {}, dryRun });
   return { status: 201, body: success };
+}
+
+/** Whoever watches the pod sees why it goes. */
+function marked(context: RequestContext, old: Pod): Pod {
+  const pod = deepClone(old);
+  const condition: PodCondition = {
+    type: 'DisruptionTarget',
+    status: 'True',
+    reason: 'EvictionByEvictionAPI',
+    message: 'Eviction API: evicting',
+    lastTransitionTime: formatTime(context.clock.now()),
+  };
+  const others = pod.status?.conditions?.filter(({ type }) => type !== condition.type) ?? [];
+  pod.status = { ...pod.status, conditions: [...others, condition] };
+  return context.store.collection('pods').replace(pod.metadata.namespace!, pod.metadata.name!, pod) as Pod;
 }
 
 /** Pods that do not serve anybody: their end disrupts nothing. */

@@ -33,7 +33,7 @@ const runs: Readonly<Record<string, Run>> = {
   linode: { what: 'the guide of the Linode provider in both modes, with helm, kubectl and linode-cli', run: linode },
   'older-kubernetes': { what: 'a node bought and given back on Kubernetes 1.33', run: olderKubernetes },
   race: {
-    what: "[SCENARIO [ours]] ours and upstream's controller, or ours alone, on the same cluster's work",
+    what: "[SCENARIO [ours|virtual [SEED]]] ours and upstream's controller, ours alone, or ours on virtual time",
     run: race,
   },
   upstream: { what: "[PART|FOCUS] upstream's end-to-end suite on our controller", run: upstream },

@@ -20,12 +20,19 @@ export interface Scene {
   readonly dollarsPerHour: number;
 }
 
-export interface RaceResult extends Usage {
-  readonly controller: ControllerName;
+/** What all nodes of a race cost so far. */
+export interface RaceBill {
+  nodeHours: number;
+  dollars: number;
+}
+
+export interface RaceOutcome extends Readonly<RaceBill> {
   readonly steps: readonly StepResult[];
-  readonly nodeHours: number;
-  readonly dollars: number;
   readonly evictions: number;
+}
+
+export interface RaceResult extends RaceOutcome, Usage {
+  readonly controller: ControllerName;
 }
 
 /** What ours fell short of, a sentence each. Upstream is missing where ours ran alone. */

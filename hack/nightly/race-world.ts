@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a race sees of its cluster, and what it counts: pods, nodes, their price, evictions, node-hours. The same eyes
-// for both controllers.
+// for both controllers, and for clusters real and embedded.
 import { labels } from '../../src/api/labels.ts';
-import { RealClock } from '../../src/base/clock.ts';
+import { type Clock, RealClock } from '../../src/base/clock.ts';
 import { KubeClient } from '../../src/kube/client.ts';
 import { machineIo } from '../../src/kube/credential-io.ts';
 import { HttpTransport } from '../../src/kube/http-transport.ts';
@@ -21,21 +21,34 @@ const prices = new Map(
   ),
 );
 
+export interface RaceWorldOptions {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly apply: (objects: readonly object[]) => Promise<void>;
+}
+
+/** The cluster of a kubeconfig. */
+export function realWorld(kubeconfig: string): RaceWorld {
+  const io = machineIo({}, false);
+  const clock = new RealClock();
+  const connection = findConnection({ path: kubeconfig, env: {}, homeDirectory: '/', io, clock });
+  const client = new KubeClient({ transport: new HttpTransport({ ...connection, userAgent: 'karpenter-race' }) });
+  return new RaceWorld({ client, clock, apply: (objects) => apply(kubeconfig, objects) });
+}
+
 export class RaceWorld {
-  readonly #kubeconfig: string;
-  readonly #client: KubeClient;
+  readonly #options: RaceWorldOptions;
   readonly #pods: Informer<Pod>;
   readonly #nodes: Informer<Node>;
   readonly #stop = new AbortController();
   #evictions = 0;
 
-  constructor(kubeconfig: string) {
-    this.#kubeconfig = kubeconfig;
-    const io = machineIo({}, false);
-    const connection = findConnection({ path: kubeconfig, env: {}, homeDirectory: '/', io, clock: new RealClock() });
-    this.#client = new KubeClient({ transport: new HttpTransport({ ...connection, userAgent: 'karpenter-race' }) });
-    this.#pods = new Informer({ client: this.#client, type: kinds.Pod, namespace: 'default' });
-    this.#nodes = new Informer({ client: this.#client, type: kinds.Node });
+  constructor(options: RaceWorldOptions) {
+    this.#options = options;
+    const { client, clock } = options;
+    this.#pods = new Informer({ client, clock, type: kinds.Pod, namespace: 'default' });
+    // Those that somebody bought: an embedded cluster has one of its own.
+    this.#nodes = new Informer({ client, clock, type: kinds.Node, labelSelector: labels.nodePool });
     this.#pods.addHandler({
       updated: (pod, old) => {
         if (isEvicted(pod) && !isEvicted(old)) this.#evictions++;
@@ -51,11 +64,11 @@ export class RaceWorld {
   async stop(): Promise<void> {
     this.#stop.abort();
     await Promise.all([this.#pods.stopped(), this.#nodes.stopped()]);
-    await this.#client.close();
+    await this.#options.client.close();
   }
 
   apply(objects: readonly object[]): Promise<void> {
-    return apply(this.#kubeconfig, objects);
+    return this.#options.apply(objects);
   }
 
   get pods(): number {

@@ -4,24 +4,31 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { RealClock } from '../../src/base/clock.ts';
 import { startControlPlane } from '../../test/real/control-plane.ts';
 import { applyCrds, type ControllerName, startController } from '../../test/real/controllers.ts';
 import { apply } from '../../test/real/kubectl.ts';
 import { usageOf } from '../../test/real/usage.ts';
-import type { RaceResult, Scene, StepResult } from './race-result.ts';
-import { type Scenario, type Step, scenarios } from './race-scenarios.ts';
-import { RaceWorld } from './race-world.ts';
+import type { RaceOutcome, RaceResult, StepResult } from './race-result.ts';
+import { type Scenario, scenarios } from './race-scenarios.ts';
+import { runStep } from './race-step.ts';
+import { raceOnVirtualTime } from './race-virtual.ts';
+import { realWorld } from './race-world.ts';
 
 const settings = { KUBE_CLIENT_QPS: '200', KUBE_CLIENT_BURST: '300' };
-const sampleMs = 100;
 
-/** Runs a scenario, for ours alone if asked; resolves to whether ours reached what is wanted of it. */
-export async function race(name = 'up', who = 'both'): Promise<boolean> {
+/**
+ * Runs a scenario, for ours alone if asked, or ours on virtual time; resolves to whether ours reached what is wanted of it.
+ */
+export async function race(name = 'up', who = 'both', seed = '1'): Promise<boolean> {
   const scenario = scenarios[name];
   if (!scenario) throw new Error(`no such race: ${name}; there are ${Object.keys(scenarios).join(', ')}`);
-  if (who !== 'both' && who !== 'ours') throw new Error(`ours, or nothing for both: ${who}`);
+  if (!['both', 'ours', 'virtual'].includes(who)) throw new Error(`ours, virtual, or nothing for both: ${who}`);
   console.log(`${name}: ${scenario.what}`);
+  if (who === 'virtual') {
+    printOutcome(await raceOnVirtualTime(scenario, { seed: Number(seed) }));
+    return true;
+  }
   const ours = await run('ours', scenario);
   print(ours);
   const upstream = who === 'both' ? await run('upstream', scenario) : undefined;
@@ -41,12 +48,13 @@ async function run(controller: ControllerName, scenario: Scenario): Promise<Race
     const log = join(folder, `${controller}.log`);
     console.log(`log of ${controller} in ${log}`);
     const program = await startController(controller, { kubeconfig: plane.kubeconfig, env: settings, log });
-    const world = new RaceWorld(plane.kubeconfig);
+    const world = realWorld(plane.kubeconfig);
+    const clock = new RealClock();
     const bill = { nodeHours: 0, dollars: 0 };
     try {
       await world.start();
       const steps: StepResult[] = [];
-      for (const step of scenario.steps) steps.push(await runStep(step, world, bill));
+      for (const step of scenario.steps) steps.push(await runStep(step, world, bill, clock));
       if (program.pid === undefined) throw new Error(`${controller} has no process`);
       return { controller, steps, ...bill, evictions: world.evictions, ...usageOf(program.pid) };
     } finally {
@@ -58,47 +66,16 @@ async function run(controller: ControllerName, scenario: Scenario): Promise<Race
   }
 }
 
-async function runStep(
-  step: Step,
-  world: RaceWorld,
-  bill: { nodeHours: number; dollars: number },
-): Promise<StepResult> {
-  const started = performance.now();
-  await step.start(world);
-  let [last, seconds, stableSeconds, done] = [started, 0, 0, Number.POSITIVE_INFINITY];
-  let scene = sceneOf(world);
-  let minuteLater: Scene | undefined;
-  while (seconds < done + (step.settleSeconds ?? 0)) {
-    const now = performance.now();
-    seconds = (now - started) / 1000;
-    const next = sceneOf(world);
-    if (next.nodes !== scene.nodes || next.dollarsPerHour !== scene.dollarsPerHour) stableSeconds = seconds;
-    scene = next;
-    bill.nodeHours += (scene.nodes * (now - last)) / 3_600_000;
-    bill.dollars += (scene.dollarsPerHour * (now - last)) / 3_600_000;
-    last = now;
-    if (seconds >= done + 60) minuteLater ??= scene;
-    if (done > seconds && step.done(world)) done = seconds;
-    if (done > step.limitSeconds && seconds > step.limitSeconds) {
-      throw new Error(
-        `${step.name}: not over after ${step.limitSeconds} s: ${world.readyPods} of ${world.pods} pods are ready, ${world.nodes} nodes`,
-      );
-    }
-    await sleep(sampleMs);
-  }
-  return { name: step.name, seconds: done, stableSeconds, ...scene, ...(minuteLater ? { minuteLater } : {}) };
-}
-
-function sceneOf(world: RaceWorld): Scene {
-  return { nodes: world.nodes, dollarsPerHour: world.price };
-}
-
 function print(result: RaceResult): void {
   console.log(
-    `${result.controller}: ${result.cpuSeconds.toFixed(1)} CPU s, peak RSS ${result.peakRssMib.toFixed(0)} MiB, ` +
-      `${result.nodeHours.toFixed(3)} node-hours, ${result.dollars.toFixed(4)} $, ${result.evictions} evictions`,
+    `${result.controller}: ${result.cpuSeconds.toFixed(1)} CPU s, peak RSS ${result.peakRssMib.toFixed(0)} MiB`,
   );
-  for (const step of result.steps) {
+  printOutcome(result);
+}
+
+function printOutcome({ nodeHours, dollars, evictions, steps }: RaceOutcome): void {
+  console.log(`  ${nodeHours.toFixed(3)} node-hours, ${dollars.toFixed(4)} $, ${evictions} evictions`);
+  for (const step of steps) {
     const later = step.minuteLater ? `, ${step.minuteLater.dollarsPerHour.toFixed(3)} $/h a minute later` : '';
     console.log(
       `  ${step.name}: ${step.seconds.toFixed(1)} s, stable after ${step.stableSeconds.toFixed(1)} s` +

@@ -4,7 +4,7 @@
 import type { NodeClaim } from '../../api/node-claim.ts';
 import type { Node, Pod } from '../../kube/kinds.ts';
 import { collections } from '../collections.ts';
-import type { Change, Invariant } from '../contract.ts';
+import type { Change, Facts, Invariant, Report } from '../contract.ts';
 import { beginsDeletion, drainDeadline, hasEnded, isOurs, isProtected, minute, nameOf, second } from './reading.ts';
 
 /** Clocks of processes may be off by two minutes while that fault is on. */
@@ -21,24 +21,28 @@ export function podsMovedGently(): Invariant {
       report.checked();
       const pod = (change.event.previous ?? change.event.object) as Pod;
       const node = facts.get<Node>(collections.nodes, '', pod.spec.nodeName ?? '');
-      const deadline = deadlines.get(node?.spec?.providerID ?? '');
-      const tolerance = facts.calmSince === undefined ? wrongClockMs : 2 * second;
-      const grace = (pod.spec.terminationGracePeriodSeconds ?? 30) * second;
-      const timeIsOver = deadline !== undefined && deadline - grace <= facts.now + tolerance;
-      if (isProtected(pod, facts.now - tolerance) && isProtected(pod, facts.now) && !timeIsOver) {
-        report.violated(`pod ${nameOf(pod)} was moved although it is protected (${change.request})`);
-      }
-      const asked = change.request.startsWith('POST') && change.request.endsWith('/eviction');
-      if (!asked && !timeIsOver) {
-        report.violated(`pod ${nameOf(pod)} was deleted without asking its budget (${change.request})`);
-      }
-      const left = deadline === undefined ? grace : Math.min(grace, Math.max(0, deadline - facts.now));
-      const given = givenToEnd(change, pod);
-      if (given !== undefined && given < left - tolerance) {
-        report.violated(`pod ${nameOf(pod)} got ${given / second} s to end, not ${left / second}`);
-      }
+      judge(change, pod, deadlines.get(node?.spec?.providerID ?? ''), facts, report);
     },
   };
+}
+
+/** `deadline`: when its node must be empty; undefined where nothing says so. */
+function judge(change: Change, pod: Pod, deadline: number | undefined, facts: Facts, report: Report): void {
+  const tolerance = facts.calmSince === undefined ? wrongClockMs : 2 * second;
+  const grace = (pod.spec.terminationGracePeriodSeconds ?? 30) * second;
+  const timeIsOver = deadline !== undefined && deadline - grace <= facts.now + tolerance;
+  if (isProtected(pod, facts.now - tolerance) && isProtected(pod, facts.now) && !timeIsOver) {
+    report.violated(`pod ${nameOf(pod)} was moved although it is protected (${change.request})`);
+  }
+  const asked = change.request.startsWith('POST') && change.request.endsWith('/eviction');
+  if (!asked && !timeIsOver) {
+    report.violated(`pod ${nameOf(pod)} was deleted without asking its budget (${change.request})`);
+  }
+  const left = deadline === undefined ? grace : Math.min(grace, Math.max(0, deadline - facts.now));
+  const given = givenToEnd(change, pod);
+  if (given !== undefined && given < left - tolerance) {
+    report.violated(`pod ${nameOf(pod)} got ${given / second} s to end, not ${left / second}`);
+  }
 }
 
 function noteDeadline(deadlines: Map<string, number>, claim: NodeClaim): void {

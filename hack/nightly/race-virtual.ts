@@ -54,7 +54,7 @@ export async function raceOnVirtualTime(scenario: Scenario, options: VirtualRace
     cluster,
     clock,
     random,
-    log: { write: (line) => void options.onLog?.(line) },
+    log: { write: (line) => options.onLog?.(line) },
     clouds: [cloud],
     node: 'system-1',
     onFailure: (error) => failures.push(error),

@@ -2,32 +2,12 @@
 // Pods report all day long: a container restarted, a probe failed. Of all that, disruption looks at little: whoever rests
 // while nothing changes must not take the rest for a change.
 import type { Pod } from '../../kube/kinds.ts';
-import { keyOf } from '../../kube/object.ts';
+import { SettledList } from '../settled-list.ts';
 
 /** Tells lists of pods that differ only in what disruption does not look at from others. */
-export class UnchangedPods {
-  #list: readonly Pod[] = [];
-  /** The list that was asked about last. */
-  #asked: readonly Pod[] = [];
-  #byKey = new Map<string, Pod>();
-
-  /** The list as it was when something that matters last changed: the same object until then. */
-  settled(list: readonly Pod[]): readonly Pod[] {
-    if (list === this.#asked) return this.#list;
-    this.#asked = list;
-    if (list.length === this.#list.length && list.every((pod) => this.#isKnown(pod))) return this.#list;
-    this.#list = list;
-    this.#byKey = new Map(list.map((pod) => [keyOf(pod), pod]));
-    return list;
-  }
-
-  #isKnown(pod: Pod): boolean {
-    const key = keyOf(pod);
-    const known = this.#byKey.get(key);
-    if (known === pod) return true;
-    if (known === undefined || !isAlike(known, pod)) return false;
-    this.#byKey.set(key, pod);
-    return true;
+export class UnchangedPods extends SettledList<Pod> {
+  constructor() {
+    super(isAlike);
   }
 }
 

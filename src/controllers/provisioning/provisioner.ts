@@ -99,8 +99,9 @@ export class Provisioner {
   }
 
   /**
-   * Waits for a batch and serves it. Without one, and with nothing else to wait for, it rests until it is asked again. A NodeClaim that cannot be created is logged, and its pods come back with the next
-   * trigger: one pool that is refused must not slow down the others. Throws when no plan could be made.
+   * Waits for a batch and serves it. Without one, and with nothing else to wait for, it rests until it is asked again. A
+   * NodeClaim that cannot be created is logged, and its pods come back with the next trigger: one pool that is refused must
+   * not slow down the others. Throws when no plan could be made.
    */
   async reconcile(signal: AbortSignal, { log, stopping }: ReconcileContext): Promise<Result> {
     const { batcher, state } = this.#options;

@@ -10,6 +10,7 @@ import type { PoolCatalog } from '../../state/pool-catalog.ts';
 import { Clockwork } from '../disruption/clockwork.ts';
 import { NodesBesideHeartbeats } from '../disruption/heartbeats.ts';
 import { UnchangedPods } from '../disruption/unchanged-pods.ts';
+import { SettledList } from '../settled-list.ts';
 
 /** Whatever happened, everything is planned anew after this long. */
 const longestMs = 60_000;
@@ -18,7 +19,7 @@ const longestMs = 60_000;
 export class UnchangedProblem<T> {
   readonly #nodes = new NodesBesideHeartbeats();
   readonly #pods = new UnchangedPods();
-  readonly #claims = new ClaimsBesidePodEvents();
+  readonly #claims = new SettledList<NodeClaim>(isPodEvent);
   readonly #clockwork = new Clockwork();
   #last: { readonly seen: readonly unknown[]; readonly answer: T; readonly at: number } | undefined;
 
@@ -61,29 +62,9 @@ function memoryOf(state: ClusterState): string {
   return text;
 }
 
-/** Tells lists of NodeClaims that differ only in when pods came or left from others. */
-class ClaimsBesidePodEvents {
-  #list: readonly NodeClaim[] = [];
-  #asked: readonly NodeClaim[] = [];
-  #byName = new Map<string, NodeClaim>();
-
-  settled(list: readonly NodeClaim[]): readonly NodeClaim[] {
-    if (list === this.#asked) return this.#list;
-    this.#asked = list;
-    if (list.length === this.#list.length && list.every((claim) => this.#isKnown(claim))) return this.#list;
-    this.#list = list;
-    this.#byName = new Map(list.map((claim) => [claim.metadata.name ?? '', claim]));
-    return list;
-  }
-
-  #isKnown(claim: NodeClaim): boolean {
-    const name = claim.metadata.name ?? '';
-    const known = this.#byName.get(name);
-    if (known === claim) return true;
-    if (known === undefined || !deepEqual(withoutPodEvents(known), withoutPodEvents(claim))) return false;
-    this.#byName.set(name, claim);
-    return true;
-  }
+/** Whether two NodeClaims differ at most in when pods came or left. */
+function isPodEvent(before: NodeClaim, after: NodeClaim): boolean {
+  return deepEqual(withoutPodEvents(before), withoutPodEvents(after));
 }
 
 /** Conditions about consolidation come and go with pods; a plan does not look at them. */

@@ -107,6 +107,44 @@ describe('a drifted node', () => {
     expect(await replacements()).toHaveLength(2);
   });
 
+  test('waits for a machine that was bought before and that nobody else needs, instead of buying one more', async () => {
+    await start({ spec: { disruption: { budgets: [{ nodes: '1' }] } } });
+    for (const name of ['a', 'b']) {
+      await drifting(name);
+      await runningPod(world, `pod-of-${name}`, name, { spec: cpu('3') });
+    }
+    run();
+    await world.settle();
+    await world.launch();
+    const [replacement] = await replacements();
+    // It registers, and never gets into service: the command is given up, and the next one finds it waiting.
+    await world.advance(12 * 60_000);
+    expect(await replacements()).toHaveLength(1);
+    expect(await going(world)).toEqual([]);
+    await initialize(world, replacement!.metadata.name!);
+    const { items } = await world.workload.resource(kinds.Node).list();
+    const own = items.find(({ metadata }) => metadata.name!.startsWith(replacement!.metadata.name!))!;
+    const inService = { [labels.nodePool]: 'default', [labels.registered]: 'true', [labels.initialized]: 'true' };
+    await world.workload
+      .resource(kinds.Node)
+      .patch(own.metadata.name!, { metadata: { labels: inService }, spec: { taints: [] } });
+    await world.advance(60_000);
+    expect(await going(world)).toHaveLength(1);
+  });
+
+  test('does not wait for a machine that another one is replaced by', async () => {
+    await start({ spec: { disruption: { budgets: [{ nodes: '2' }] } } });
+    for (const name of ['a', 'b']) {
+      await drifting(name);
+      await runningPod(world, `pod-of-${name}`, name, { spec: cpu('3') });
+    }
+    run();
+    await world.settle();
+    await world.launch();
+    await world.advance(15_000);
+    expect(await replacements()).toHaveLength(2);
+  });
+
   test('moves its pods to nodes that have room', async () => {
     await start();
     await drifting('a');

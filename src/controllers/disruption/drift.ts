@@ -10,7 +10,7 @@ import type { NewNodeClaim } from '../../scheduling/problem.ts';
 import type { StaticNodes } from '../static/static-nodes.ts';
 import type { Candidate } from './candidates.ts';
 import type { Concern, Method, MethodView, Proposal } from './method.ts';
-import { simulate } from './simulation.ts';
+import { isSparedByUnfinished, simulate } from './simulation.ts';
 
 const { drifted } = nodeClaimConditions;
 
@@ -41,6 +41,8 @@ export interface DriftOptions {
 
 /** Others need the processor, too. */
 const defaultTimeoutMs = 2000;
+
+const waitsForUnfinished = 'Pods would schedule against a node that is not initialized';
 
 /** The method `Drift`, for pools that grow and shrink; and its like for reasons that clouds declare. */
 export class Drift implements Method {
@@ -92,7 +94,10 @@ export class Drift implements Method {
         return [];
       }
       yield;
-      const { replacements, destinations, problem } = simulate(snapshot, [candidate]);
+      const whatIf = simulate(snapshot, [candidate]);
+      const { replacements, destinations } = whatIf;
+      const isSpared = replacements.length > 0 && isSparedByUnfinished(snapshot, candidate, whatIf);
+      const problem = isSpared ? waitsForUnfinished : whatIf.problem;
       if (problem === undefined) {
         budgets.take(candidate.nodePool);
         if (known.size === 0) this.#tried.clear();

@@ -15,6 +15,8 @@ export interface WhatIf {
   readonly destinations: readonly string[];
   /** Why some pod has no place, in one sentence; undefined when all have one. */
   readonly problem: string | undefined;
+  /** What would be bought in all, by the hour: also for pods of machines that are leaving, and for those that waited before. */
+  readonly spent: number;
 }
 
 /** Asks what happens if all of these go. Pods that waited before may go on waiting. */
@@ -31,6 +33,15 @@ export function simulate(
   return read(snapshot, problem, solve(problem));
 }
 
+/**
+ * Whether less would have to be bought for all pods together if machines that are not in service yet took those of the candidate.
+ * Then one of them is there for nobody, a replacement say whose command was given up: nothing is bought beside it, or there would
+ * be one more each time that a replacement does not get into service.
+ */
+export function isSparedByUnfinished(snapshot: DisruptionSnapshot, candidate: Candidate, { spent }: WhatIf): boolean {
+  return simulate(snapshot, [candidate], []).spent < spent * (1 - 1e-9);
+}
+
 function read(snapshot: DisruptionSnapshot, problem: Problem, result: SolveResult): WhatIf {
   const waiting = new Set(problem.pods.filter(({ spec }) => !spec?.nodeName).map((pod) => keyOf(pod)));
   const failed = result.errors.find(({ pod }) => !waiting.has(pod));
@@ -43,5 +54,6 @@ function read(snapshot: DisruptionSnapshot, problem: Problem, result: SolveResul
       .filter(({ pods }) => pods.some((pod) => !waiting.has(pod)))
       .flatMap(({ name }) => keys.get(name) ?? []),
     problem: failed && `Pod ${failed.pod} would not schedule: ${failed.reason}`,
+    spent: result.newNodeClaims.reduce((sum, { price }) => sum + price, 0),
   };
 }

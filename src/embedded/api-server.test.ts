@@ -113,6 +113,24 @@ test('an update that changes nothing does not make a new version', async () => {
   expect(again.body.metadata.resourceVersion).toBe(body.metadata.resourceVersion);
 });
 
+test('a status write shares what it leaves alone with what was stored', async () => {
+  const { call } = world();
+  const { body: created } = await call('POST', pods, pod('web', { labels: { app: 'web' } }));
+  const status = { status: { phase: 'Running' } };
+  const patched = await call('PATCH', `${pods}/web/status`, status, 'application/strategic-merge-patch+json');
+  expect(patched.body.status.phase).toBe('Running');
+  expect(patched.body.spec).toBe(created.spec);
+  expect(patched.body.metadata.labels).toBe(created.metadata.labels);
+  const sent = { ...patched.body, status: { phase: 'Succeeded' } };
+  const put = await call('PUT', `${pods}/web/status`, sent);
+  expect(put.body.spec).toBe(created.spec);
+  // What is not the stored part itself is copied: it stays the caller's.
+  const spec = { ...created.spec };
+  const again = await call('PUT', `${pods}/web/status`, { ...put.body, spec, status: { phase: 'Failed' } });
+  expect(again.body.status.phase).toBe('Failed');
+  expect(Object.isFrozen(spec)).toBe(false);
+});
+
 test('a watch sees what enters and leaves its selection', async () => {
   const { call, watch } = world();
   const stream = await watch(pods, { labelSelector: 'app=web' });

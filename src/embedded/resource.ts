@@ -72,9 +72,9 @@ export interface ServedVersion {
   readonly encode?: (object: KubeObject) => KubeObject;
   /**
    * Checks and prunes a body: gives what is left of it, private to the request, and the unknown fields. A body that is owned
-   * may be changed, others are copied. Throws StatusError on wrong types.
+   * may be changed, others are copied, but for parts that are those of `stored`. Throws StatusError on wrong types.
    */
-  readonly admit?: (object: KubeObject, owned: boolean) => Admitted;
+  readonly admit?: (object: KubeObject, owned: boolean, stored?: KubeObject) => Admitted;
   readonly columns: readonly Column[];
   /** Of this version's OpenAPI document; undefined: a free-form object. */
   readonly openApi?: () => unknown;
@@ -126,6 +126,8 @@ export interface Resource {
   readonly returnsDeleted: boolean;
   /** Whether status writes may also change labels, annotations and finalizers. */
   readonly statusKeepsMetadata: boolean;
+  /** Whether its strategy replaces parts of an object and never changes them: then updates share the rest with what is stored. */
+  readonly sharesParts: boolean;
   readonly custom: boolean;
 }
 

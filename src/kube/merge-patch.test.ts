@@ -24,6 +24,14 @@ describe('a merge patch', () => {
     expect(applyMergePatch(deepFreeze(document), deepFreeze(patch))).toStrictEqual(result);
   });
 
+  test('shares what it leaves alone with the document', () => {
+    const document = deepFreeze({ spec: { a: [1] }, status: { b: { c: 1 }, d: [{ e: 1 }] } });
+    const result = applyMergePatch(document, { status: { b: { c: 2 } } }) as typeof document;
+    expect(result).toEqual({ spec: { a: [1] }, status: { b: { c: 2 }, d: [{ e: 1 }] } });
+    expect(result.spec).toBe(document.spec);
+    expect(result.status.d).toBe(document.status.d);
+  });
+
   test('must be an object', () => {
     for (const patch of [null, 1, 'x', []]) expect(() => applyMergePatch({}, patch)).toThrow(PatchError);
   });

@@ -2,12 +2,15 @@
 // JSON Merge Patch (RFC 7386): objects are merged key by key, null deletes, everything else replaces.
 
 import { deepClone, deepEqual } from '../base/freeze.ts';
-import { getOwn, isObject, type JsonObject, onCopy, PatchError, setOwn, withoutNulls } from './patch-error.ts';
+import { getOwn, isObject, type JsonObject, PatchError, setOwn, withinStack, withoutNulls } from './patch-error.ts';
 
-/** Applies a merge patch to a copy of the document. Throws PatchError when the patch of an object is not an object. */
+/**
+ * The document after a merge patch; neither is changed. What the patch leaves alone is the document's own, so that others
+ * see at once that it is the same. Throws PatchError when the patch of an object is not an object.
+ */
 export function applyMergePatch(document: unknown, patch: unknown): unknown {
   if (!isObject(patch)) throw new PatchError('Invalid JSON Patch', 400);
-  return onCopy(document, (copy) => (isObject(copy) ? merge(copy, patch) : withoutNulls(patch)));
+  return withinStack(() => (isObject(document) ? merged(document, patch) : withoutNulls(patch)));
 }
 
 /** The smallest merge patch that turns `from` into `to`; empty when they are equal. Null and absent count as the same. */
@@ -34,16 +37,16 @@ function isSet(value: unknown): boolean {
   return value !== undefined && value !== null;
 }
 
-/** `document` is ours to change. */
-function merge(document: JsonObject, patch: JsonObject): JsonObject {
+function merged(document: JsonObject, patch: JsonObject): JsonObject {
+  const result = { ...document };
   for (const key of Object.keys(patch)) {
     const change = patch[key];
     if (change === null) {
-      delete document[key];
+      delete result[key];
       continue;
     }
     const current = getOwn(document, key);
-    setOwn(document, key, isObject(current) && isObject(change) ? merge(current, change) : withoutNulls(change));
+    setOwn(result, key, isObject(current) && isObject(change) ? merged(current, change) : withoutNulls(change));
   }
-  return document;
+  return result;
 }

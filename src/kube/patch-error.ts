@@ -46,10 +46,15 @@ export function withoutNulls(value: unknown): unknown {
   return copy;
 }
 
-/** Runs a patch on a copy of the document. A document nested too deeply for the stack is refused, not half patched. */
+/** Runs a patch on a copy of the document. */
 export function onCopy<T>(document: unknown, patch: (copy: unknown) => T): T {
+  return withinStack(() => patch(deepClone(document)));
+}
+
+/** A document nested too deeply for the stack is refused, not half patched. */
+export function withinStack<T>(patch: () => T): T {
   try {
-    return patch(deepClone(document));
+    return patch();
   } catch (error) {
     if (error instanceof RangeError) throw new PatchError('the document or the patch is nested too deeply', 400);
     throw error;

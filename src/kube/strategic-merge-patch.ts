@@ -3,7 +3,7 @@
 // ($patch, $retainKeys, $setElementOrder/…, $deleteFromPrimitiveList/…).
 
 import { deepClone } from '../base/freeze.ts';
-import { getOwn, isObject, type JsonObject, onCopy, PatchError, setOwn } from './patch-error.ts';
+import { getOwn, isObject, type JsonObject, PatchError, setOwn, withinStack } from './patch-error.ts';
 import { goValue } from './schema/go-format.ts';
 
 /** How the fields of a type are patched; fields that are not listed hold plain values, atomic lists or maps. */
@@ -24,39 +24,42 @@ const deletePrefix = '$deleteFromPrimitiveList';
 const anything: PatchSchema = new Map();
 const plain: PatchField = {};
 
-/** Applies the patch to a copy of the document. Throws PatchError with the API server's message. */
+/**
+ * The document after the patch; neither is changed, and what the patch leaves alone is the document's own. Throws PatchError
+ * with the API server's message.
+ */
 export function applyStrategicMergePatch(document: unknown, patch: unknown, schema: PatchSchema): unknown {
   if (!isObject(patch)) throw new PatchError('invalid JSON document', 400);
-  return onCopy(document, (copy) => mergeObject(isObject(copy) ? copy : {}, deepClone(patch), schema));
+  return withinStack(() => mergeObject(isObject(document) ? document : {}, deepClone(patch), schema));
 }
 
-/** Merges `patch` into `original`; both are ours to change. */
+/** A copy of `original` with `patch` merged into it; the patch is ours to change. */
 function mergeObject(original: JsonObject, patch: JsonObject, schema: PatchSchema): JsonObject {
   if (Object.hasOwn(patch, patchMarker)) return applyMarker(patch);
-  retainKeys(original, patch);
-  applyOrders(original, patch, schema);
+  const merged = { ...original };
+  retainKeys(merged, patch);
+  applyOrders(merged, patch, schema);
   for (const [name, change] of Object.entries(patch)) {
     const deletes = name.startsWith(deletePrefix);
     const key = deletes ? fieldOf(name, deletePrefix, 'primitive list') : name;
     if (change === null) {
-      delete original[key];
+      delete merged[key];
       continue;
     }
-    const current = getOwn(original, key);
+    const current = getOwn(merged, key);
     const field = schema.get(key) ?? plain;
     if (isObject(current) && isObject(change)) {
-      const merged =
-        field.strategy === 'replace' ? clean(change) : mergeObject(current, change, field.schema ?? anything);
-      setOwn(original, key, merged);
+      const replaces = field.strategy === 'replace';
+      setOwn(merged, key, replaces ? clean(change) : mergeObject(current, change, field.schema ?? anything));
     } else if (Array.isArray(current) && Array.isArray(change)) {
-      setOwn(original, key, mergeList(current, change, field, deletes));
+      setOwn(merged, key, mergeList(current, change, field, deletes));
     } else if (!deletes) {
       const taken = clean(change);
-      if (taken === undefined) delete original[key];
-      else setOwn(original, key, taken);
+      if (taken === undefined) delete merged[key];
+      else setOwn(merged, key, taken);
     }
   }
-  return original;
+  return merged;
 }
 
 /** `$patch: replace` takes the rest of the patch as it is, `$patch: delete` leaves an empty object. */

@@ -53,6 +53,7 @@ export function customResource(definition: CustomResourceDefinition): Resource {
     createOnUpdate: false,
     returnsDeleted: false,
     statusKeepsMetadata: false,
+    sharesParts: true,
     custom: true,
   };
 }
@@ -81,6 +82,9 @@ function servedVersion(
   const { group } = definition.spec;
   const paths = scalePaths(version);
   const apiVersion = `${group}/${version.name}`;
+  // What is frozen in a body of our own was stored before; nothing is left to prune unless it was by another schema.
+  const isPruned = version.name === storageVersion && (definition.metadata.generation ?? 1) <= 1;
+  const isStored = isPruned ? Object.isFrozen : () => false;
   return {
     name: version.name,
     status: version.subresources?.status !== undefined,
@@ -90,7 +94,7 @@ function servedVersion(
     ...(version.deprecated ? { deprecated: version.deprecationWarning ?? deprecation(definition, apiVersion) } : {}),
     admit: (sent, owned) => {
       const object = owned ? sent : deepClone(sent);
-      return { object, unknown: prune(schema, object) };
+      return { object, unknown: prune(schema, object, isStored) };
     },
     ...conversion(definition, schema, apiVersion, `${group}/${storageVersion}`),
   };
@@ -152,9 +156,9 @@ function converted(
 type Fields = Record<string, unknown>;
 
 /** Drops what the schema does not know, in place; returns the paths of what was dropped. */
-function prune(schema: StructuralSchema, object: KubeObject): string[] {
+function prune(schema: StructuralSchema, object: KubeObject, isStored: (part: object) => boolean): string[] {
   const fields = object as unknown as Fields;
-  const { value, unknown } = schema.prune(object);
+  const { value, unknown } = schema.prune(object, isStored);
   if (value !== object) replaceBody(fields, value as Fields);
   return [...unknown].sort(compareStrings);
 }

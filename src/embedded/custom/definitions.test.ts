@@ -147,6 +147,22 @@ test('rules compare with what was there', async () => {
   expect(shrunk.body.message).toContain('widgets do not shrink');
 });
 
+test('what a schema no longer knows goes with the next write, changed or not', async () => {
+  const { call } = world();
+  const { body: stored } = await call('POST', definitions, definition());
+  const { body: created } = await call('POST', widgets, widget('a', { size: 3, color: 'blue' }));
+  const before = await call('PATCH', `${widgets}/a/status`, { status: { ready: 'yes' } }, merge);
+  expect(before.body.spec).toBe(created.spec);
+  const { color: _color, ...properties } = schema.properties.spec.properties;
+  const spec = { ...schema.properties.spec, properties };
+  const narrower = { openAPIV3Schema: { ...schema, properties: { ...schema.properties, spec } } };
+  const versions = stored.spec.versions.map((version: object) => ({ ...version, schema: narrower }));
+  const revised = await call('PATCH', `${definitions}/widgets.example.com`, { spec: { versions } }, merge);
+  expect(revised.status).toBe(200);
+  const after = await call('PATCH', `${widgets}/a`, { metadata: { labels: { x: 'y' } } }, merge);
+  expect(after.body.spec).toEqual({ size: 3 });
+});
+
 test('status and spec are written apart; only spec moves the generation', async () => {
   const { call } = world();
   await call('POST', definitions, definition());

@@ -116,6 +116,7 @@ const nodes = define<Node>({
   shortNames: ['no'],
   status: true,
   statusKeepsMetadata: true,
+  sharesParts: true,
   subresources: [proxy],
   strategy: nodeStrategy,
   columns: print.nodeColumns,

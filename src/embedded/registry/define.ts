@@ -30,6 +30,7 @@ export interface Definition<T extends KubeObject> {
   readonly createOnUpdate?: boolean;
   readonly returnsDeleted?: boolean;
   readonly statusKeepsMetadata?: boolean;
+  readonly sharesParts?: boolean;
   readonly columns?: readonly Column<T>[];
 }
 
@@ -49,6 +50,7 @@ const usual = {
   createOnUpdate: false,
   returnsDeleted: false,
   statusKeepsMetadata: false,
+  sharesParts: false,
   columns: nameAndAge,
 };
 

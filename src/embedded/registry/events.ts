@@ -52,6 +52,7 @@ export const coreEvents: Resource = define({
   kind: 'Event',
   namespaced: true,
   createOnUpdate: true,
+  sharesParts: true,
   shortNames: ['ev'],
   columns: print.eventColumns,
   fields,

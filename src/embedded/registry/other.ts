@@ -140,6 +140,7 @@ const leases = define<Lease>({
   kind: 'Lease',
   namespaced: true,
   createOnUpdate: true,
+  sharesParts: true,
   columns: print.leaseColumns,
   strategy: {
     validate: ({ spec }) => {

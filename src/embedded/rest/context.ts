@@ -51,6 +51,11 @@ export function encode(context: { readonly version: ServedVersion }, object: Kub
   return context.version.encode ? context.version.encode(object) : object;
 }
 
+/** Whether a write may share with the stored object what it leaves alone: nobody changes it on the way. */
+export function sharesParts({ resource, info }: RequestContext): boolean {
+  return resource.sharesParts || info.subresource === 'status';
+}
+
 /** The namespace under which objects of this request are stored: '' for cluster-scoped kinds. */
 export function storageNamespace(context: RequestContext): string {
   return context.resource.namespaced ? context.info.namespace : '';

@@ -4,13 +4,13 @@ import { deepClone } from '../../base/freeze.ts';
 import { applyJsonPatch } from '../../kube/json-patch.ts';
 import { applyMergePatch } from '../../kube/merge-patch.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { PatchError } from '../../kube/patch-error.ts';
+import { onCopy, PatchError } from '../../kube/patch-error.ts';
 import { patchSchemaFor } from '../../kube/patch-schemas.ts';
 import { goValue } from '../../kube/schema/go-format.ts';
 import { applyStrategicMergePatch } from '../../kube/strategic-merge-patch.ts';
 import { badRequest, invalid, patchRejected, StatusError, unsupportedMediaType } from '../status.ts';
 import { handleApply } from './apply.ts';
-import { encode, type RequestContext } from './context.ts';
+import { encode, type RequestContext, sharesParts } from './context.ts';
 import { isRecord, jsonType } from './metadata.ts';
 import { parseWriteOptions, versionProblem, type WriteOptions } from './options.ts';
 import type { ApiResponse } from './request.ts';
@@ -71,7 +71,7 @@ export function handlePatch(context: RequestContext): ApiResponse {
   return { status: 200, body: encode(context, updated) };
 }
 
-/** A patched object is decoded as if the client had sent all of it. Patches work on copies, so it is ours. */
+/** A patched object is decoded as if the client had sent all of it. It is ours, but for the frozen parts it shares with what is stored. */
 export function decodePatched(context: RequestContext, patched: unknown, options: WriteOptions): KubeObject {
   return readingPatched(context, () => decodeBody(context, patched, true, options));
 }
@@ -98,18 +98,18 @@ export function applyPatch(context: RequestContext, type: string, current: unkno
   if (context.request.bodyProblem !== undefined) {
     throw badRequest(`error decoding patch: ${context.request.bodyProblem}`);
   }
-  const patch = context.request.ownsBody ? context.request.body : deepClone(context.request.body);
+  const { body: patch, ownsBody } = context.request;
   try {
     switch (type) {
       case 'application/json-patch+json':
-        return applyJsonPatch(current, requireOperations(patch));
+        return applyJsonPatch(current, requireOperations(ownsBody ? patch : deepClone(patch)));
       case 'application/merge-patch+json':
-        return applyMergePatch(current, requireRecord(patch));
+        return applyMergePatch(patchable(context, current), requireRecord(patch));
       case 'application/strategic-merge-patch+json': {
         const { group, kind, custom } = context.resource;
         const schema = custom ? undefined : patchSchemaFor(group, context.version.name, kind);
         if (!schema) throw unsupportedMediaType(noStrategicPatch);
-        return applyStrategicMergePatch(current, requireRecord(patch), schema);
+        return applyStrategicMergePatch(patchable(context, current), requireRecord(patch), schema);
       }
       default:
         throw unsupportedMediaType();
@@ -117,6 +117,11 @@ export function applyPatch(context: RequestContext, type: string, current: unkno
   } catch (error) {
     throw error instanceof PatchError ? refusalOf(error, type) : error;
   }
+}
+
+/** What a patch may share parts of: the stored object itself, unless its kind will change what comes out. */
+function patchable(context: RequestContext, current: unknown): unknown {
+  return sharesParts(context) ? current : onCopy(current, (copy) => copy);
 }
 
 const noStrategicPatch =

@@ -84,38 +84,50 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** What is wrong with the metadata of an object that is complete. */
-export function validateMetadata(resource: Resource, metadata: ObjectMeta): FieldError[] {
+/** What is wrong with the metadata of an object that is complete. The very parts of what it replaces were in order. */
+export function validateMetadata(resource: Resource, metadata: ObjectMeta, old?: ObjectMeta): FieldError[] {
+  const errors = nameErrors(resource, metadata, old);
+  const { labels, annotations, finalizers, ownerReferences } = metadata;
+  if (labels && labels !== old?.labels) errors.push(...labelErrors(labels));
+  if (annotations && annotations !== old?.annotations) errors.push(...annotationErrors(annotations));
+  if (finalizers && finalizers !== old?.finalizers) errors.push(...finalizerErrors(resource, finalizers));
+  if (ownerReferences && ownerReferences !== old?.ownerReferences) errors.push(...ownerErrors(ownerReferences));
+  return errors;
+}
+
+function nameErrors(resource: Resource, { name = '', generateName = '' }: ObjectMeta, old?: ObjectMeta): FieldError[] {
   const errors: FieldError[] = [];
-  const name = metadata.name ?? '';
   if (name === '') {
     errors.push({ field: 'metadata.name', type: 'Required', detail: 'name or generateName is required' });
-  } else {
+  } else if (name !== old?.name) {
     const problems = (resource.strategy.validateName ?? subdomainProblems)(name);
     for (const detail of problems) errors.push({ field: 'metadata.name', type: 'Invalid', value: name, detail });
   }
-  if ((metadata.generateName?.length ?? 0) > 253) {
-    errors.push(invalid('metadata.generateName', metadata.generateName, 'must be no more than 253 characters'));
+  if (generateName.length > 253) {
+    errors.push(invalid('metadata.generateName', generateName, 'must be no more than 253 characters'));
   }
-  for (const key in metadata.labels) {
-    const value = metadata.labels[key]!;
+  return errors;
+}
+
+function labelErrors(labels: Readonly<Record<string, string>>): FieldError[] {
+  const errors: FieldError[] = [];
+  for (const key in labels) {
+    const value = labels[key]!;
     for (const detail of keyProblems(key)) errors.push(invalid('metadata.labels', key, detail));
     for (const detail of isValidLabelValue(value)) errors.push(invalid('metadata.labels', value, detail));
   }
-  if (metadata.annotations) errors.push(...annotationErrors(metadata.annotations));
-  for (const finalizer of metadata.finalizers ?? []) {
+  return errors;
+}
+
+function finalizerErrors(resource: Resource, finalizers: readonly string[]): FieldError[] {
+  const errors: FieldError[] = [];
+  const isFree = resource.custom || resource.group === 'apiextensions.k8s.io';
+  for (const finalizer of finalizers) {
     const field = 'metadata.finalizers';
     for (const detail of isQualifiedName(finalizer)) errors.push(invalid(field, finalizer, detail));
-    if (
-      resource.custom ||
-      resource.group === 'apiextensions.k8s.io' ||
-      finalizer.includes('/') ||
-      standardFinalizers.has(finalizer)
-    )
-      continue;
+    if (isFree || finalizer.includes('/') || standardFinalizers.has(finalizer)) continue;
     errors.push(invalid(field, finalizer, 'name is neither a standard finalizer name nor is it fully qualified'));
   }
-  if (metadata.ownerReferences) errors.push(...ownerErrors(metadata.ownerReferences));
   return errors;
 }
 

@@ -6,7 +6,7 @@ import type { FieldError } from '../../kube/schema/field-error.ts';
 import { formatTime } from '../../kube/time.ts';
 import { describeRules, type PolicyRule } from '../rbac.ts';
 import { alreadyExists, badRequest, conflict, forbidden, invalid, modified, notFound, StatusError } from '../status.ts';
-import { type RequestContext, storageNamespace } from './context.ts';
+import { type RequestContext, sharesParts, storageNamespace } from './context.ts';
 import { trackManagers } from './managed-fields.ts';
 import {
   checkShape,
@@ -95,7 +95,12 @@ function textOf(value: unknown): string {
 /** Unknown fields: dropped, with a warning or a refusal as the client asked. */
 function admit(context: RequestContext, sent: KubeObject, owned: boolean, options: WriteOptions): KubeObject {
   const { resource, version } = context;
-  const { object, unknown } = version.admit?.(sent, owned) ?? { object: owned ? sent : deepClone(sent), unknown: [] };
+  // A client in this process often sends back the very parts it was given.
+  const stored = owned || context.info.name === '' || !sharesParts(context) ? undefined : storedObject(context);
+  const { object, unknown } = version.admit?.(sent, owned, stored) ?? {
+    object: owned ? sent : deepClone(sent),
+    unknown: [],
+  };
   const { duplicates = [] } = context.request;
   if (unknown.length + duplicates.length === 0 || options.fieldValidation === 'Ignore') return object;
   const sentences = [
@@ -225,7 +230,6 @@ export function refuseInvalid(context: RequestContext, object: KubeObject, error
   throw invalid(context.resource.group, context.resource.kind, object.metadata.name ?? '', errors);
 }
 
-/** The stored object of a request, if there is one. */
 /** Names that would lead elsewhere in a path are refused before anything is looked up. */
 function refusePathName(name: string): void {
   let problem: string | undefined;
@@ -234,8 +238,13 @@ function refusePathName(name: string): void {
   if (problem !== undefined) throw badRequest(`Name parameter invalid: ${JSON.stringify(name)}: ${problem}`);
 }
 
+/** The stored object of a request, if there is one. */
 export function findObject(context: RequestContext): KubeObject | undefined {
   refusePathName(context.info.name);
+  return storedObject(context);
+}
+
+function storedObject(context: RequestContext): KubeObject | undefined {
   return context.collection.get(storageNamespace(context), context.info.name);
 }
 
@@ -254,16 +263,16 @@ export function requireObject(context: RequestContext): KubeObject {
 export function updateObject(
   context: RequestContext,
   old: KubeObject,
-  object: KubeObject,
+  sent: KubeObject,
   options: WriteOptions,
   track: (object: KubeObject) => void = (final) => trackManagers(context, final, old, options),
 ): KubeObject {
   const { resource } = context;
   const status = context.info.subresource === 'status';
-  checkIdentity(context, old, object);
-  keepSystemMetadata(object.metadata, old.metadata);
-  if (status) takeStatus(context, object, old);
-  else {
+  checkIdentity(context, old, sent);
+  keepSystemMetadata(sent.metadata, old.metadata);
+  const object = status ? withStatus(context, sent, old) : sent;
+  if (!status) {
     if (resource.versions.some((version) => version.status)) keepStatus(object, old);
     resource.strategy.default?.(object);
     resource.strategy.prepareUpdate?.(object, old, context);
@@ -271,7 +280,7 @@ export function updateObject(
   const { metadata } = object;
   if (resource.generation && !status && !sameIntent(object, old, context.version.status))
     metadata.generation = (old.metadata.generation ?? 0) + 1;
-  const inMetadata = validateMetadata(resource, metadata);
+  const inMetadata = validateMetadata(resource, metadata, old.metadata);
   refuseInvalid(context, object, [
     // Twice, as the API server does: once for all kinds, once for this one.
     ...inMetadata,
@@ -351,14 +360,12 @@ function keepStatus(object: KubeObject, old: KubeObject): void {
 }
 
 /** A status write changes the status, and for some kinds labels, annotations and finalizers; nothing else. */
-function takeStatus(context: RequestContext, object: KubeObject, old: KubeObject): void {
-  const target = object as unknown as Record<string, unknown>;
-  const { status } = target;
-  const metadata = statusMetadata(context, object.metadata, old.metadata);
-  for (const key of Object.keys(target)) delete target[key];
-  Object.assign(target, old, { metadata });
-  if (status === undefined) delete target['status'];
-  else target['status'] = status;
+function withStatus(context: RequestContext, sent: KubeObject, old: KubeObject): KubeObject {
+  const { status } = sent as KubeObject & { status?: unknown };
+  const metadata = statusMetadata(context, sent.metadata, old.metadata);
+  if (status !== undefined) return { ...old, metadata, status } as KubeObject;
+  const { status: _status, ...rest } = old as KubeObject & { status?: unknown };
+  return { ...rest, metadata };
 }
 
 function statusMetadata(context: RequestContext, metadata: ObjectMeta, old: ObjectMeta): ObjectMeta {

@@ -22,20 +22,20 @@ export interface Admitted {
 }
 
 /**
- * The check of one kind's bodies: gives a copy of what fits. What is frozen in a body of our own was stored before, so it fits and
- * is shared. Throws StatusError (400).
+ * The check of one kind's bodies: gives a copy of what fits. What is frozen in a body of our own was stored before, and so was what a
+ * body has in common with the stored object: it fits and is shared. Throws StatusError (400).
  */
 export function admissionFor(
   group: string,
   version: string,
   kind: string,
-): ((object: KubeObject, owned: boolean) => Admitted) | undefined {
+): ((object: KubeObject, owned: boolean, stored?: KubeObject) => Admitted) | undefined {
   const shape = shapeOfKind(group, version, kind);
   if (!shape) return undefined;
-  return (object, owned) => {
+  return (object, owned, stored) => {
     const unknown: string[] = [];
     try {
-      const fitted = fit(shape, object as unknown as Fields, '', owned, unknown, true);
+      const fitted = fit(shape, object as unknown as Fields, '', owned, unknown, true, stored as unknown as Fields);
       return { object: fitted as unknown as KubeObject, unknown };
     } catch (error) {
       if (!(error instanceof Misfit)) throw error;
@@ -44,13 +44,22 @@ export function admissionFor(
   };
 }
 
-function fit(shape: Shape, fields: Fields, path: string, owned: boolean, unknown: string[], top: boolean): Fields {
+function fit(
+  shape: Shape,
+  fields: Fields,
+  path: string,
+  owned: boolean,
+  unknown: string[],
+  top: boolean,
+  stored?: Fields,
+): Fields {
   if (owned && Object.isFrozen(fields)) return fields;
   // All fields at once is several times faster than one after the other.
   const fitted: Fields = { ...fields };
   for (const key in fitted) {
     if (top && (key === 'apiVersion' || key === 'kind')) continue;
     const value = fitted[key];
+    if (stored !== undefined && typeof value === 'object' && value !== null && value === stored[key]) continue;
     const field = shape.fields.get(key);
     if (!field) unknown.push(path + key);
     if (!field || value === null || value === undefined) {
@@ -63,7 +72,7 @@ function fit(shape: Shape, fields: Fields, path: string, owned: boolean, unknown
     const fits =
       type.form === 'scalar'
         ? fitScalar(type.scalar, value, path, key, shape)
-        : fitValue(type, value, path + key, shape, owned, unknown);
+        : fitValue(type, value, path + key, shape, owned, unknown, stored?.[key]);
     if (fits !== value) fitted[key] = fits;
   }
   return fitted;
@@ -76,6 +85,7 @@ function fitValue(
   owner: Shape,
   owned: boolean,
   unknown: string[],
+  stored?: unknown,
 ): unknown {
   switch (type.form) {
     case 'scalar':
@@ -83,7 +93,15 @@ function fitValue(
     case 'message':
       if (!isFields(value)) throw wrongType(value, type, path, owner);
       // Templates of objects may carry a kind of their own.
-      return fit(type.shape, value, `${path}.`, owned, unknown, type.shape.fields.has('metadata'));
+      return fit(
+        type.shape,
+        value,
+        `${path}.`,
+        owned,
+        unknown,
+        type.shape.fields.has('metadata'),
+        isFields(stored) ? stored : undefined,
+      );
     case 'list':
       if (!Array.isArray(value)) throw wrongType(value, type, path, owner);
       return owned && Object.isFrozen(value) ? value : fitList(type.item, value, path, owner, owned, unknown);

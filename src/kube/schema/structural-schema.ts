@@ -6,8 +6,8 @@ import { getOwn, isObject } from '../patch-error.ts';
 import type { FieldError, FieldErrorType } from './field-error.ts';
 import type { JsonSchema } from './json-schema.ts';
 import { SchemaNode } from './schema-node.ts';
-import { defaulted, pruned } from './shape.ts';
-import { validateListTypes } from './validate-lists.ts';
+import { defaulted, type IsKnown, pruned } from './shape.ts';
+import { areListsInOrder, validateListTypes } from './validate-lists.ts';
 import { validateRules } from './validate-rules.ts';
 import { validateValue } from './validate-value.ts';
 
@@ -41,15 +41,18 @@ export class StructuralSchema {
     this.problems = problems;
   }
 
-  /** A copy with the defaults of the schema. */
+  /** The value with the defaults of the schema. It shares what needs none with the one given. */
   default(value: unknown): unknown {
     return guarded(() => defaulted(this.#root, value));
   }
 
-  /** A copy without unknown fields, and their paths (`spec.foo[0].bar`). `apiVersion`, `kind` and `metadata` are always known. */
-  prune(value: unknown): { value: unknown; unknown: string[] } {
+  /**
+   * The value without unknown fields, and their paths (`spec.foo[0].bar`); it shares what has none with the one given. `apiVersion`,
+   * `kind` and `metadata` are always known, and so is what `isKnown` says was pruned before.
+   */
+  prune(value: unknown, isKnown: IsKnown = () => false): { value: unknown; unknown: string[] } {
     const unknown: string[] = [];
-    return { value: guarded(() => pruned(this.#root, value, true, '', unknown)), unknown };
+    return { value: guarded(() => pruned(this.#root, value, true, '', unknown, isKnown)), unknown };
   }
 
   /**
@@ -72,9 +75,10 @@ export class StructuralSchema {
     };
     if (part === undefined) validateValue(this.#root, value, oldValue, '', report);
     else this.#validatePart(part, value, oldValue, report);
-    const before: FieldError[] = [];
-    if (oldValue !== undefined) validateListTypes(this.#root, oldValue, '', (error) => before.push(error));
-    if (before.length === 0) validateListTypes(this.#root, value, '', report);
+    // One that is wrong already may stay wrong.
+    if (oldValue === undefined || areListsInOrder(this.#root, oldValue)) {
+      validateListTypes(this.#root, value, oldValue, '', report);
+    }
     if (!this.#root.hasRules) return errors;
     if (errors.some(({ type }) => blocking.has(type))) {
       report({ field: '<nil>', type: 'Invalid', value: null, detail: notChecked });

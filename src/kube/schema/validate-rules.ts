@@ -15,13 +15,27 @@ type Report = (error: FieldError) => void;
  * they say that it is optional); other rules do not complain about what did not change.
  */
 export function validateRules(node: SchemaNode, value: unknown, old: unknown, path: string, report: Report): void {
-  if (!node.hasRules || value === null || value === undefined) return;
+  if (!node.hasRules || value === undefined || value === null) return;
+  if (typeof value !== 'object' || value === null || value !== old || !Object.isFrozen(value)) {
+    runAll(node, value, old, path, report);
+    return;
+  }
+  if (node.atRest.has(value)) return;
+  let isAtRest = true;
+  runAll(node, value, old, path, (error) => {
+    isAtRest = false;
+    report(error);
+  });
+  if (isAtRest) node.atRest.add(value);
+}
+
+function runAll(node: SchemaNode, value: unknown, old: unknown, path: string, report: Report): void {
   if (node.rules.length > 0) runRules(node, value, old ?? undefined, path, report);
   if (Array.isArray(value)) {
     if (node.items === undefined || !node.items.hasRules) return;
     const before = correlate(node, old);
     for (const [i, item] of value.entries()) validateRules(node.items, item, before(item), `${path}[${i}]`, report);
-  } else if (typeof value === 'object') {
+  } else if (typeof value === 'object' && value !== null) {
     const before = correlate(node, old);
     for (const [key, inner] of Object.entries(value)) {
       const property = node.properties.get(key);

@@ -15,8 +15,8 @@ type Report = (error: FieldError) => void;
  * stricter without locking up the objects that are there.
  */
 export function validateValue(node: SchemaNode, value: unknown, old: unknown, path: string, report: Report): void {
-  // The very same: whatever is wrong with it would not be reported. Most of what a status is written to stays as it was.
-  if (old !== undefined && value === old) return;
+  // The same: whatever is wrong with it would not be reported. Most of what a status is written to stays as it was.
+  if (old !== undefined && deepEqual(value, old)) return;
   const errors: FieldError[] = [];
   const collect = (error: FieldError): void => {
     errors.push(error);
@@ -24,7 +24,7 @@ export function validateValue(node: SchemaNode, value: unknown, old: unknown, pa
   checkType(node, value, path, collect);
   if (value !== null) {
     checkCombinations(node, value, path, collect);
-    if (typeof value === 'string') checkString(node, value, path, collect);
+    if (typeof value === 'string') checkText(node, value, path, collect);
     else if (typeof value === 'number') checkNumber(node, value, path, collect);
   }
   checkEnum(node, value, path, collect);
@@ -32,7 +32,6 @@ export function validateValue(node: SchemaNode, value: unknown, old: unknown, pa
   else if (typeof value === 'object' && value !== null) {
     checkObject(node, value as Record<string, unknown>, old, path, collect);
   }
-  if (errors.length === 0 || (old !== undefined && deepEqual(value, old))) return;
   for (const error of errors) report(error);
 }
 
@@ -74,6 +73,23 @@ function named(path: string): string {
 
 function invalid(path: string, value: unknown, problem: string): FieldError {
   return { field: named(path), type: 'Invalid', value, detail: `${path} in body ${problem}` };
+}
+
+/** How many texts of a node are remembered, and how long one may be. */
+const maxTexts = 1000;
+const maxTextLength = 100;
+
+function checkText(node: SchemaNode, value: string, path: string, report: Report): void {
+  if (node.pattern === undefined && node.checkFormat === undefined) return checkString(node, value, path, report);
+  if (node.goodTexts.has(value)) return;
+  let isGood = value.length <= maxTextLength;
+  checkString(node, value, path, (error) => {
+    isGood = false;
+    report(error);
+  });
+  if (!isGood) return;
+  if (node.goodTexts.size >= maxTexts) node.goodTexts.clear();
+  node.goodTexts.add(value);
 }
 
 function checkString(node: SchemaNode, value: string, path: string, report: Report): void {

@@ -17,6 +17,8 @@ export interface Random {
 // The alphabet of Kubernetes' generated names: no vowels, so no words; no 0, 1, 3, which look like letters.
 const suffixAlphabet = 'bcdfghjklmnpqrstvwxz2456789';
 
+const hex: readonly string[] = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
+
 abstract class BaseRandom implements Random {
   abstract next(): number;
   protected abstract bytes(count: number): Uint8Array;
@@ -29,8 +31,9 @@ abstract class BaseRandom implements Random {
     const b = this.bytes(16);
     b[6] = (b[6]! & 0x0f) | 0x40;
     b[8] = (b[8]! & 0x3f) | 0x80;
-    const hex = Array.from(b, (byte) => byte.toString(16).padStart(2, '0')).join('');
-    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+    let text = '';
+    for (let i = 0; i < 16; i++) text += i === 4 || i === 6 || i === 8 || i === 10 ? `-${hex[b[i]!]}` : hex[b[i]!];
+    return text;
   }
 
   suffix(length = 5): string {
@@ -105,6 +108,8 @@ export class SeededRandom extends BaseRandom {
   }
 
   protected bytes(count: number): Uint8Array {
-    return Uint8Array.from({ length: count }, () => this.#next32() & 0xff);
+    const bytes = new Uint8Array(count);
+    for (let i = 0; i < count; i++) bytes[i] = this.#next32() & 0xff;
+    return bytes;
   }
 }

@@ -112,7 +112,8 @@ export class EventRecorder {
 
   #isNews(event: EventToRecord): boolean {
     const values = event.dedupeValues ?? [event.object.metadata.uid ?? '', event.message];
-    const key = JSON.stringify([event.reason.toLowerCase(), ...values]);
+    // No value holds a NUL: names cannot, and messages are ours. Every pass says again what has not changed.
+    const key = `${event.reason.toLowerCase()}\0${values.join('\0')}`;
     const now = this.#clock.monotonic();
     if ((this.#quietUntil.get(key) ?? -1) > now) return false;
     this.#quietUntil.delete(key);

@@ -74,14 +74,15 @@ function markDeleted(
   const shortens = marked && grace !== undefined && oldGrace !== undefined && grace < oldGrace;
   const sameFinalizers = finalizers.join() === (old.metadata.finalizers ?? []).join();
   if (marked && !shortens && sameFinalizers) return old;
-  const object = deepClone(old);
+  const { onDeleting } = resource.strategy;
+  const object = onDeleting ? deepClone(old) : { ...old, metadata: { ...old.metadata } };
   const { metadata } = object;
   if (!marked || shortens) {
     const seconds = grace ?? 0;
     metadata.deletionTimestamp = formatTime(context.clock.now() + seconds * 1000);
     metadata.deletionGracePeriodSeconds = seconds;
     if (resource.generation) metadata.generation = (old.metadata.generation ?? 0) + 1;
-    resource.strategy.onDeleting?.(object);
+    onDeleting?.(object);
   }
   if (finalizers.length > 0) metadata.finalizers = finalizers;
   else delete metadata.finalizers;

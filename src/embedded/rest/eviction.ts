@@ -40,7 +40,6 @@ export function handleEviction(context: RequestContext): ApiResponse {
 
 /** Whoever watches the pod sees why it goes. */
 function marked(context: RequestContext, old: Pod): Pod {
-  const pod = deepClone(old);
   const condition: PodCondition = {
     type: 'DisruptionTarget',
     status: 'True',
@@ -48,8 +47,12 @@ function marked(context: RequestContext, old: Pod): Pod {
     message: 'Eviction API: evicting',
     lastTransitionTime: formatTime(context.clock.now()),
   };
-  const others = pod.status?.conditions?.filter(({ type }) => type !== condition.type) ?? [];
-  pod.status = { ...pod.status, conditions: [...others, condition] };
+  const others = old.status?.conditions?.filter(({ type }) => type !== condition.type) ?? [];
+  const pod: Pod = {
+    ...old,
+    metadata: { ...old.metadata },
+    status: { ...old.status, conditions: [...others, condition] },
+  };
   return context.store.collection('pods').replace(pod.metadata.namespace!, pod.metadata.name!, pod) as Pod;
 }
 

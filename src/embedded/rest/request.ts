@@ -78,29 +78,28 @@ const verbOfMethod: Readonly<Record<string, string>> = {
 /** Reads a path and method. Never throws: what is no resource path is a non-resource request. */
 export function parseRequest(method: string, path: string, query: Readonly<Record<string, string>>): RequestInfo {
   // Decoded as a whole, as Go does: an escaped slash is a slash.
-  const parts = decode(path)
-    .split('/')
-    .filter((part) => part !== '');
-  const grouped = parts[0] === 'apis';
-  const start = grouped ? 3 : 2;
-  if ((parts[0] !== 'api' && !grouped) || parts.length <= start) return nonResource(method, path);
-  let rest = parts.slice(start);
-  const group = grouped ? parts[1]! : '';
-  const version = parts[start - 1]!;
+  const parts = partsOf(decode(path));
+  const grouped = parts[1] === 'apis';
+  let at = grouped ? 4 : 3;
+  if ((parts[1] !== 'api' && !grouped) || parts.length <= at) return nonResource(method, path);
+  const group = grouped ? parts[2]! : '';
+  const version = parts[at - 1]!;
   // The old form of a watch: /api/v1/watch/namespaces/x/pods.
   let watching = false;
-  if (rest[0] === 'watch' && rest.length > 1) {
+  if (parts[at] === 'watch' && parts.length > at + 1) {
     watching = true;
-    rest = rest.slice(1);
+    at++;
   }
   let namespace = '';
-  if (rest[0] === 'namespaces' && rest.length > 2 && !namespaceSubresources.has(rest[2]!)) {
-    namespace = rest[1]!;
-    rest = rest.slice(2);
-  } else if (rest[0] === 'namespaces' && rest.length > 1 && group === '') {
-    namespace = rest[1]!;
+  const isNamespaced = parts[at] === 'namespaces' && parts.length > at + 1;
+  if (isNamespaced && parts.length > at + 2 && !namespaceSubresources.has(parts[at + 2]!)) {
+    namespace = parts[at + 1]!;
+    at += 2;
+  } else if (isNamespaced && group === '') {
+    namespace = parts[at + 1]!;
   }
-  const [resource = '', name = '', ...sub] = rest;
+  const resource = parts[at] ?? '';
+  const name = parts[at + 1] ?? '';
   // On the path of an object the parameter means nothing.
   if (name === '') watching ||= query['watch'] === 'true' || query['watch'] === '1';
   return {
@@ -112,8 +111,14 @@ export function parseRequest(method: string, path: string, query: Readonly<Recor
     namespace,
     resource,
     name,
-    subresource: sub.join('/'),
+    subresource: parts.length > at + 2 ? parts.slice(at + 2).join('/') : '',
   };
+}
+
+/** What is between slashes, from the second place on; empty parts do not count. */
+function partsOf(path: string): readonly string[] {
+  const parts = path.split('/');
+  return parts[0] === '' && !parts.includes('', 1) ? parts : ['', ...parts.filter((part) => part !== '')];
 }
 
 const namespaceSubresources = new Set(['status', 'finalize']);

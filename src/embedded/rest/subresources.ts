@@ -63,22 +63,25 @@ function handleBinding(context: RequestContext): ApiResponse {
   if (typeof node !== 'string' || node === '') throw new StatusError(500, undefined, 'target.name: Required value');
   const old = requireObject(context) as Pod;
   refuseBinding(context, old, body);
-  const pod = deepClone(old);
-  pod.spec!.nodeName = node;
-  const annotations = isRecord(body['metadata']) ? body['metadata']['annotations'] : undefined;
-  if (isRecord(annotations))
-    pod.metadata.annotations = { ...pod.metadata.annotations, ...(annotations as Record<string, string>) };
-  const status = (pod.status ??= {});
-  const others = (status.conditions ?? []).filter((condition) => condition.type !== 'PodScheduled');
-  status.conditions = [
-    ...others,
-    {
-      type: 'PodScheduled',
-      status: 'True',
-      lastProbeTime: null as unknown as string,
-      lastTransitionTime: formatTime(context.clock.now()),
+  const { annotations } = metadata;
+  const others = (old.status?.conditions ?? []).filter((condition) => condition.type !== 'PodScheduled');
+  const placed = {
+    type: 'PodScheduled',
+    status: 'True',
+    lastProbeTime: null as unknown as string,
+    lastTransitionTime: formatTime(context.clock.now()),
+  };
+  const pod: Pod = {
+    ...old,
+    metadata: {
+      ...old.metadata,
+      ...(isRecord(annotations)
+        ? { annotations: { ...old.metadata.annotations, ...(annotations as Record<string, string>) } }
+        : {}),
     },
-  ];
+    spec: { ...old.spec, nodeName: node },
+    status: { ...old.status, conditions: [...others, placed] },
+  };
   if (!options.dryRun) commitUpdate(context, pod);
   return { status: 201, body: success };
 }

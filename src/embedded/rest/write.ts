@@ -24,18 +24,17 @@ export function decodeBody(context: RequestContext, body: unknown, owned: boolea
   const { resource, version, request } = context;
   if (!isRecord(body)) throw unrecognized(resource.kind, request.bodyProblem ?? notAnObject(body));
   checkKind(context, body);
-  const { kind: _kind, apiVersion: _apiVersion, metadata, ...rest } = body;
+  const { metadata } = body;
   if (metadata !== null && metadata !== undefined && !isRecord(metadata)) {
     throw badRequest(
       `${resource.kind} in version "${version.name}" cannot be handled as a ${resource.kind}: json: cannot unmarshal ${jsonType(metadata)} into Go struct field ${resource.kind}.metadata of type v1.ObjectMeta`,
     );
   }
-  const sent = {
-    kind: resource.kind,
-    apiVersion: apiVersionOf({ group: resource.group, version: version.name }),
-    metadata: { ...metadata },
-    ...rest,
-  } as unknown as KubeObject;
+  // What every object has comes first.
+  const sent = { kind: '', apiVersion: '', metadata: {}, ...body } as KubeObject;
+  sent.kind = resource.kind;
+  sent.apiVersion = apiVersionOf({ group: resource.group, version: version.name });
+  sent.metadata = { ...metadata };
   checkShape(sent.metadata as Record<string, unknown>, resource.kind, version.name);
   const object = admit(context, sent, owned, options);
   return version.decode ? version.decode(object) : object;
@@ -347,9 +346,10 @@ export function checkIdentity(context: RequestContext, old: KubeObject, object: 
       { field: 'metadata.resourceVersion', type: 'Invalid', value: 0, detail: 'must be specified for an update' },
     ]);
   }
+  if (metadata.resourceVersion === old.metadata.resourceVersion) return;
   const problem = versionProblem(metadata.resourceVersion);
   if (problem !== undefined) throw new StatusError(500, undefined, problem);
-  if (metadata.resourceVersion !== old.metadata.resourceVersion) throw modified(resource, name);
+  throw modified(resource, name);
 }
 
 function keepStatus(object: KubeObject, old: KubeObject): void {

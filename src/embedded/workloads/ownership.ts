@@ -7,7 +7,9 @@ import type { ResourceClient } from '../../kube/resource-client.ts';
 
 /** The owner that controls an object, if any. */
 export function controllerOf(object: KubeObject): OwnerReference | undefined {
-  return object.metadata.ownerReferences?.find((reference) => reference.controller === true);
+  const owners = object.metadata.ownerReferences;
+  if (owners) for (let i = 0; i < owners.length; i++) if (owners[i]!.controller === true) return owners[i];
+  return undefined;
 }
 
 /** The reference that makes `owner` the controller of what carries it. */

@@ -5,7 +5,10 @@ import type { Pod, PodCondition } from '../../kube/kinds.ts';
 import { parseTime } from '../../kube/time.ts';
 
 export function podCondition(pod: Pod, type: string): PodCondition | undefined {
-  return pod.status?.conditions?.find((condition) => condition.type === type);
+  const conditions = pod.status?.conditions;
+  // By hand: every change of a pod is looked at by many, and so are all pods of a set.
+  if (conditions) for (let i = 0; i < conditions.length; i++) if (conditions[i]!.type === type) return conditions[i];
+  return undefined;
 }
 
 export function isPodReady(pod: Pod): boolean {

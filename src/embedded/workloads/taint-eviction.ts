@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // NoExecute taints: pods that do not tolerate them go, those that do for a while go later.
+import { deepEqual } from '../../base/freeze.ts';
 import { isNotFound } from '../../kube/api-error.ts';
 import { kinds, type Node, type Pod, type Taint } from '../../kube/kinds.ts';
 import { formatTime, parseTime } from '../../kube/time.ts';
@@ -21,9 +22,10 @@ export function taintEvictionController(plane: ControlPlane): Controller {
 
 /** Only evicting taints and readiness matter; heartbeats do not. */
 function concerns(node: Node, old: Node | undefined): boolean {
-  const sign = (n: Node): string =>
-    JSON.stringify([evictingTaints(n), n.status?.conditions?.find((c) => c.type === 'Ready')?.status]);
-  return old === undefined ? evictingTaints(node).length > 0 : sign(node) !== sign(old);
+  if (old === undefined) return evictingTaints(node).length > 0;
+  const readiness = (n: Node): string | undefined => n.status?.conditions?.find((c) => c.type === 'Ready')?.status;
+  if (readiness(node) !== readiness(old)) return true;
+  return node.spec?.taints !== old.spec?.taints && !deepEqual(evictingTaints(node), evictingTaints(old));
 }
 
 function evictingTaints(node: Node): Taint[] {

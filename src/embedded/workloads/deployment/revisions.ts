@@ -36,9 +36,27 @@ function withoutHash(template: PodTemplateSpec): unknown {
   return { ...template, metadata: { ...template.metadata, labels } };
 }
 
+/** What was found of frozen templates: a status that is written leaves them as they are. */
+const comparedBefore = new WeakMap<PodTemplateSpec, WeakMap<PodTemplateSpec, boolean>>();
+
 /** Whether a set has the Deployment's template, its hash aside. */
-export function hasTemplateOf(set: ReplicaSet, deployment: Deployment): boolean {
-  return deepEqual(withoutHash(set.spec.template), withoutHash(deployment.spec.template));
+export function hasTemplateOf({ spec: { template } }: ReplicaSet, { spec: { template: wanted } }: Deployment): boolean {
+  if (!Object.isFrozen(template) || !Object.isFrozen(wanted)) return isSameTemplate(template, wanted);
+  let found = comparedBefore.get(template);
+  if (!found) {
+    found = new WeakMap();
+    comparedBefore.set(template, found);
+  }
+  let isSame = found.get(wanted);
+  if (isSame === undefined) {
+    isSame = isSameTemplate(template, wanted);
+    found.set(wanted, isSame);
+  }
+  return isSame;
+}
+
+function isSameTemplate(a: PodTemplateSpec, b: PodTemplateSpec): boolean {
+  return deepEqual(withoutHash(a), withoutHash(b));
 }
 
 /** The set of the Deployment's current template (the oldest if there are several) and all others. */

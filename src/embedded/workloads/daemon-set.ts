@@ -9,13 +9,14 @@ import { blockingEffects, untoleratedTaint } from '../scheduler/tolerations.ts';
 import { inGrowingBatches } from './batches.ts';
 import { type ControlPlane, vanishingIsFine } from './context.ts';
 import { scaled } from './int-or-percent.ts';
+import { OwnStatus } from './own-status.ts';
 import { OwnedPods } from './owned-pods.ts';
 import { claimOwned, ownerKey } from './ownership.ts';
 import { createPod, deletePod, isNamespaceLeaving, podFromTemplate } from './pod-factory.ts';
 import { isPodActive, isPodAvailable, isPodReady } from './pods.ts';
 import { RevisionHistory, revisionLabel } from './revision-history.ts';
 import { selectorOf } from './selectors.ts';
-import { watchOwnedPods } from './watch-owned-pods.ts';
+import { gatherMs, watchOwnedPods } from './watch-owned-pods.ts';
 
 const burst = 250;
 
@@ -34,8 +35,14 @@ export function daemonSetController(plane: ControlPlane): Controller {
     reconciler: vanishingIsFine(reconciler),
     maxConcurrent: 2,
   })
-    .watch(plane.informers.of(type))
-    .watch(plane.informers.of(kinds.Node), { keys: all, when: (node, old) => !old || placementDiffers(node, old) });
+    .watch(plane.informers.of(type), { when: (set, old) => !reconciler.own.isEcho(set, old) })
+    .watch(plane.informers.of(kinds.Node), { keys: all, when: (_node, old) => !old })
+    // A node that comes is labelled and tainted several times within a second.
+    .watch(plane.informers.of(kinds.Node), {
+      keys: all,
+      when: (node, old) => old !== undefined && placementDiffers(node, old),
+      ...(plane.lean ? { afterMs: gatherMs } : {}),
+    });
   return watchOwnedPods(controller, plane, (pod) => {
     const owner = ownerKey(pod, type);
     return owner ? [owner] : [];
@@ -136,12 +143,14 @@ function nodeOf(pod: Pod): string | undefined {
 }
 
 class DaemonSets {
+  readonly own: OwnStatus<DaemonSet>;
   readonly #plane: ControlPlane;
   readonly #pods: OwnedPods;
   readonly #history: RevisionHistory;
 
   constructor(plane: ControlPlane) {
     this.#plane = plane;
+    this.own = new OwnStatus(plane.informers.of(kinds.DaemonSet));
     this.#pods = new OwnedPods(plane.informers.of(kinds.Pod), plane.clock);
     this.#history = new RevisionHistory(plane, kinds.DaemonSet);
   }
@@ -263,6 +272,7 @@ class DaemonSets {
       ...(set.status?.collisionCount === undefined ? {} : { collisionCount: set.status.collisionCount }),
     };
     if (deepEqual(status, set.status)) return;
+    this.own.note(set, status);
     await this.#plane.client.resource(kinds.DaemonSet).updateStatus({ ...set, status });
   }
 }

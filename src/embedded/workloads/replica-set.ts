@@ -9,6 +9,7 @@ import { Controller, type Result } from '../../runtime/controller.ts';
 import { inGrowingBatches } from './batches.ts';
 import { withCondition, withoutCondition } from './conditions.ts';
 import { type ControlPlane, vanishingIsFine } from './context.ts';
+import { OwnStatus } from './own-status.ts';
 import { OwnedPods } from './owned-pods.ts';
 import { claimOwned, controllerOf, ownerKey } from './ownership.ts';
 import { createPod, deletePod, isNamespaceLeaving, podFromTemplate } from './pod-factory.ts';
@@ -28,16 +29,18 @@ export function replicaSetController(plane: ControlPlane): Controller {
     kind: type.kind,
     reconciler: vanishingIsFine(reconciler),
     maxConcurrent: 10,
-  }).watch(plane.informers.of(type));
+  }).watch(plane.informers.of(type), { when: (set, old) => !reconciler.own.isEcho(set, old) });
   return watchOwnedPods(controller, plane, (pod) => reconciler.ownersOf(pod));
 }
 
 class ReplicaSets {
+  readonly own: OwnStatus<ReplicaSet>;
   readonly #plane: ControlPlane;
   readonly #pods: OwnedPods;
 
   constructor(plane: ControlPlane) {
     this.#plane = plane;
+    this.own = new OwnStatus(plane.informers.of(kinds.ReplicaSet));
     this.#pods = new OwnedPods(plane.informers.of(kinds.Pod), plane.clock);
   }
 
@@ -140,6 +143,7 @@ class ReplicaSets {
       ...(conditions.length > 0 ? { conditions } : {}),
     };
     if (deepEqual(status, set.status)) return;
+    this.own.note(set, status);
     await this.#plane.client.resource(kinds.ReplicaSet).updateStatus({ ...set, status });
   }
 

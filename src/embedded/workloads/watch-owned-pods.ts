@@ -6,8 +6,8 @@ import type { Controller } from '../../runtime/controller.ts';
 import type { ControlPlane } from './context.ts';
 import { isPodActive } from './pods.ts';
 
-/** How long a lean control plane gathers what pods say of themselves. */
-const gatherMs = 1000;
+/** How long a lean control plane gathers what pods and nodes say of themselves. */
+export const gatherMs = 1000;
 
 /**
  * Pods that come and go are told at once. How those that stay are doing only leads to other numbers in a status: a lean

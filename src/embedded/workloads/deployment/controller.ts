@@ -6,6 +6,7 @@ import { type Deployment, type DeploymentStatus, kinds, type Pod, type ReplicaSe
 import { Controller, type Result } from '../../../runtime/controller.ts';
 import { findCondition, withCondition } from '../conditions.ts';
 import { type ControlPlane, vanishingIsFine } from '../context.ts';
+import { OwnStatus } from '../own-status.ts';
 import { OwnerIndex } from '../owner-index.ts';
 import { claimOwned, ownerKey } from '../ownership.ts';
 import { isNamespaceLeaving } from '../pod-factory.ts';
@@ -44,7 +45,10 @@ export function deploymentController(plane: ControlPlane): Controller {
       reconciler: vanishingIsFine(reconciler),
       maxConcurrent: 10,
     })
-      .watch(plane.informers.of(deployments))
+      // Old sets go once a rollout is seen to be complete.
+      .watch(plane.informers.of(deployments), {
+        when: (deployment, old) => !reconciler.own.isEcho(deployment, old) || isComplete(deployment, deployment.status),
+      })
       .watch(plane.informers.of(replicaSets), { keys: (set) => reconciler.ownersOf(set) })
       // A Recreate rollout waits for old pods to be gone.
       .watch(plane.informers.of(kinds.Pod), {
@@ -61,12 +65,14 @@ interface Rollout {
 }
 
 class Deployments {
+  readonly own: OwnStatus<Deployment>;
   readonly #plane: ControlPlane;
   readonly #sets: OwnerIndex<ReplicaSet>;
   readonly #pods: OwnerIndex<Pod>;
 
   constructor(plane: ControlPlane) {
     this.#plane = plane;
+    this.own = new OwnStatus(plane.informers.of(deployments));
     this.#sets = new OwnerIndex(plane.informers.of(replicaSets));
     this.#pods = new OwnerIndex(plane.informers.of(kinds.Pod));
   }
@@ -318,6 +324,7 @@ class Deployments {
 
   async #write(deployment: Deployment, status: DeploymentStatus): Promise<void> {
     if (deepEqual(status, deployment.status)) return;
+    this.own.note(deployment, status);
     await this.#plane.client.resource(deployments).updateStatus({ ...deployment, status });
   }
 }

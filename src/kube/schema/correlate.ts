@@ -35,6 +35,11 @@ export function listMapKey(item: unknown, keys: readonly string[]): Record<strin
 /** The values of the keys as one text; they are scalars. */
 function identify(item: unknown, keys: readonly string[]): string {
   if (typeof item !== 'object' || item === null) return '';
+  if (keys.length === 1) {
+    const value = Object.hasOwn(item, keys[0]!) ? (item as Record<string, unknown>)[keys[0]!] : undefined;
+    // A text is told from a number, and a missing key from an empty text.
+    return typeof value === 'string' ? `"${value}` : value === undefined ? '' : JSON.stringify(value);
+  }
   return keys
     .map((name) => (Object.hasOwn(item, name) ? JSON.stringify((item as Record<string, unknown>)[name]) : ''))
     .join();

@@ -40,9 +40,7 @@ export class SchemaNode {
   readonly hasRules: boolean;
   /** Whether this node or one below is a list that is a set or a map. */
   readonly hasListTypes: boolean;
-  /** Frozen values that were looked at before: those in which no list repeats an item, */
-  readonly inOrder = new WeakSet<object>();
-  /** and those whose rules say nothing when they stay as they are. */
+  /** Frozen values whose rules say nothing when they stay as they are. */
   readonly atRest = new WeakSet<object>();
   /** Texts that were found in order: the same few come again and again. */
   readonly goodTexts = new Set<string>();

@@ -7,7 +7,7 @@ import type { FieldError, FieldErrorType } from './field-error.ts';
 import type { JsonSchema } from './json-schema.ts';
 import { SchemaNode } from './schema-node.ts';
 import { defaulted, type IsKnown, pruned } from './shape.ts';
-import { areListsInOrder, validateListTypes } from './validate-lists.ts';
+import { listErrors } from './validate-lists.ts';
 import { validateRules } from './validate-rules.ts';
 import { validateValue } from './validate-value.ts';
 
@@ -75,10 +75,7 @@ export class StructuralSchema {
     };
     if (part === undefined) validateValue(this.#root, value, oldValue, '', report);
     else this.#validatePart(part, value, oldValue, report);
-    // One that is wrong already may stay wrong.
-    if (oldValue === undefined || areListsInOrder(this.#root, oldValue)) {
-      validateListTypes(this.#root, value, oldValue, '', report);
-    }
+    for (const error of listErrors(this.#root, value, oldValue)) report(error);
     if (!this.#root.hasRules) return errors;
     if (errors.some(({ type }) => blocking.has(type))) {
       report({ field: '<nil>', type: 'Invalid', value: null, detail: notChecked });

@@ -7,11 +7,8 @@ import type { FieldError } from './field-error.ts';
 import { goJson } from './go-format.ts';
 import type { SchemaNode } from './schema-node.ts';
 
-/**
- * Reports the second appearance of each repeated item. `old` is what the value replaces, known to be in order: what is the very same
- * in it is not looked at again.
- */
-export function validateListTypes(
+/** Reports the second appearance of each repeated item. What is the very same in `old` is not looked at. */
+function validateListTypes(
   node: SchemaNode,
   value: unknown,
   old: unknown,
@@ -35,22 +32,12 @@ export function validateListTypes(
   }
 }
 
-/** Whether nothing is repeated in a value. What was found of frozen parts is remembered: objects come back with most of them. */
-export function areListsInOrder(node: SchemaNode, value: unknown): boolean {
-  if (!node.hasListTypes || typeof value !== 'object' || value === null || node.inOrder.has(value)) return true;
-  let isInOrder = true;
-  if (Array.isArray(value)) {
-    validateListTypes(node, value, undefined, '', () => {
-      isInOrder = false;
-    });
-  } else {
-    isInOrder = Object.keys(value).every((key) => {
-      const child = node.of(key);
-      return child === undefined || areListsInOrder(child, (value as JsonObject)[key]);
-    });
-  }
-  if (isInOrder && Object.isFrozen(value)) node.inOrder.add(value);
-  return isInOrder;
+/** What is repeated in a value, unless something was repeated already in the one it replaces: that may stay wrong. */
+export function listErrors(node: SchemaNode, value: unknown, old: unknown): FieldError[] {
+  const [errors, before]: [FieldError[], FieldError[]] = [[], []];
+  validateListTypes(node, value, old, '', (error) => errors.push(error));
+  if (errors.length > 0) validateListTypes(node, old, undefined, '', (error) => before.push(error));
+  return before.length > 0 ? [] : errors;
 }
 
 function reportDuplicates(
@@ -69,12 +56,26 @@ function reportDuplicates(
       return;
     }
   }
+  const keys = type === 'set' ? undefined : (node.schema['x-kubernetes-list-map-keys'] ?? []);
+  if (areDistinctTexts(list, keys)) return;
   const seen = new Map<string, number>();
   for (const [i, item] of list.entries()) {
-    const identity = type === 'set' ? item : listMapKey(item, node.schema['x-kubernetes-list-map-keys'] ?? []);
+    const identity = keys === undefined ? item : listMapKey(item, keys);
     const text = goJson(identity) ?? 'null';
     const times = seen.get(text) ?? 0;
     seen.set(text, times + 1);
     if (times === 1) report({ field: `${path}[${i}]`, type: 'Duplicate value', value: identity, detail: '' });
   }
+}
+
+/** Whether all items, or their only keys, are texts and none comes twice: so it is nearly always. */
+function areDistinctTexts(list: readonly unknown[], keys: readonly string[] | undefined): boolean {
+  if (keys !== undefined && keys.length !== 1) return false;
+  const texts = new Set<string>();
+  for (const item of list) {
+    const text = keys === undefined ? item : isObject(item) ? getOwn(item, keys[0]!) : undefined;
+    if (typeof text !== 'string') return false;
+    texts.add(text);
+  }
+  return texts.size === list.length;
 }

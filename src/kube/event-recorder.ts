@@ -61,6 +61,7 @@ export class EventRecorder {
   readonly #correlator: EventCorrelator;
   /** When each dedupe key may be told again. Oldest first: keys are set anew each time. */
   readonly #quietUntil = new Map<string, number>();
+  readonly #reasons = new Map<string, string>();
   readonly #queue: Event[] = [];
   readonly #stop = new AbortController();
   #sending: Promise<void> | undefined;
@@ -113,13 +114,23 @@ export class EventRecorder {
   #isNews(event: EventToRecord): boolean {
     const values = event.dedupeValues ?? [event.object.metadata.uid ?? '', event.message];
     // No value holds a NUL: names cannot, and messages are ours. Every pass says again what has not changed.
-    const key = `${event.reason.toLowerCase()}\0${values.join('\0')}`;
+    const key = `${this.#reasonOf(event.reason)}\0${values.join('\0')}`;
     const now = this.#clock.monotonic();
     if ((this.#quietUntil.get(key) ?? -1) > now) return false;
     this.#quietUntil.delete(key);
     this.#quietUntil.set(key, now + (event.dedupeMs ?? defaultDedupeMs));
     if (this.#quietUntil.size > this.#maxRemembered) this.#forget(now);
     return true;
+  }
+
+  /** Reasons are the same whatever their case. There are few, and each is told often. */
+  #reasonOf(told: string): string {
+    let reason = this.#reasons.get(told);
+    if (reason === undefined) {
+      reason = told.toLowerCase();
+      this.#reasons.set(told, reason);
+    }
+    return reason;
   }
 
   /** Drops what has run out; when that is not enough, the oldest tenth. */

@@ -181,9 +181,14 @@ export class Informer<T extends KubeObject> {
     this.#snapshot = undefined;
     this.#objects.set(key, object);
     for (const index of this.#indexes.values()) this.#guard('index', () => index.put(key, object, old));
+    // Not by `#guard`: many handlers hear of each change, and a closure for each of them costs more than most do.
     for (const handler of this.#handlers) {
-      if (old) this.#guard('updated', () => handler.updated?.(object, old));
-      else this.#guard('added', () => handler.added?.(object));
+      try {
+        if (old) handler.updated?.(object, old);
+        else handler.added?.(object);
+      } catch (error) {
+        this.#failed(old ? 'updated' : 'added', error);
+      }
     }
   }
 
@@ -200,12 +205,12 @@ export class Informer<T extends KubeObject> {
     try {
       call();
     } catch (error) {
-      this.#log.error('handler of an informer failed', {
-        kind: this.type.kind,
-        handler: what,
-        error: messageOf(error),
-      });
+      this.#failed(what, error);
     }
+  }
+
+  #failed(what: string, error: unknown): void {
+    this.#log.error('handler of an informer failed', { kind: this.type.kind, handler: what, error: messageOf(error) });
   }
 }
 
@@ -225,7 +230,7 @@ class Index<T> {
   /** In place of `old`, if there was one. */
   put(key: string, object: T, old: T | undefined): void {
     // Mostly nothing moves: taking it out and in again would cost more than all the rest.
-    if (old && deepEqual(this.#valuesOf(old), this.#valuesOf(object))) return this.add(key, object);
+    if (old && isSame(this.#values(old), this.#values(object))) return this.add(key, object);
     if (old) this.remove(key, old);
     this.add(key, object);
   }
@@ -250,6 +255,10 @@ class Index<T> {
     const values = this.#values(object);
     return values === undefined ? [] : typeof values === 'string' ? [values] : values;
   }
+}
+
+function isSame(a: ReturnType<IndexFunction<unknown>>, b: ReturnType<IndexFunction<unknown>>): boolean {
+  return a === b || (typeof a === 'object' && deepEqual(a, b));
 }
 
 /** The same state of the same object. Versions are only ever compared for equality. */

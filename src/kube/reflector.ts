@@ -127,8 +127,8 @@ export class Reflector<T extends KubeObject> {
   }
 
   #kept(event: WatchEvent<T>): WatchEvent<T> {
-    const { keep } = this.#options;
-    return keep ? { ...event, object: keep(event.object) } : event;
+    const kept = this.#options.keep?.(event.object) ?? event.object;
+    return kept === event.object ? event : { ...event, object: kept };
   }
 
   /** Logs what went wrong and says what follows from it. */

@@ -45,10 +45,7 @@ export function deploymentController(plane: ControlPlane): Controller {
       reconciler: vanishingIsFine(reconciler),
       maxConcurrent: 10,
     })
-      // Old sets go once a rollout is seen to be complete.
-      .watch(plane.informers.of(deployments), {
-        when: (deployment, old) => !reconciler.own.isEcho(deployment, old) || isComplete(deployment, deployment.status),
-      })
+      .watch(plane.informers.of(deployments), { when: (deployment, old) => reconciler.isNews(deployment, old) })
       .watch(plane.informers.of(replicaSets), { keys: (set) => reconciler.ownersOf(set) })
       // A Recreate rollout waits for old pods to be gone.
       .watch(plane.informers.of(kinds.Pod), {
@@ -65,16 +62,22 @@ interface Rollout {
 }
 
 class Deployments {
-  readonly own: OwnStatus<Deployment>;
+  readonly #own: OwnStatus<Deployment>;
   readonly #plane: ControlPlane;
   readonly #sets: OwnerIndex<ReplicaSet>;
   readonly #pods: OwnerIndex<Pod>;
 
   constructor(plane: ControlPlane) {
     this.#plane = plane;
-    this.own = new OwnStatus(plane.informers.of(deployments));
+    this.#own = new OwnStatus(plane.informers.of(deployments));
     this.#sets = new OwnerIndex(plane.informers.of(replicaSets));
     this.#pods = new OwnerIndex(plane.informers.of(kinds.Pod));
+  }
+
+  /** Its own status says nothing new, but that old sets may go once a rollout is seen to be complete. */
+  isNews(deployment: Deployment, old: Deployment | undefined): boolean {
+    if (!this.#own.isEcho(deployment, old)) return true;
+    return this.#sets.ownedBy(deployment.metadata.uid!).length > (deployment.spec.revisionHistoryLimit ?? 10);
   }
 
   ownersOf(set: ReplicaSet): string[] {
@@ -324,7 +327,7 @@ class Deployments {
 
   async #write(deployment: Deployment, status: DeploymentStatus): Promise<void> {
     if (deepEqual(status, deployment.status)) return;
-    this.own.note(deployment, status);
+    this.#own.note(deployment, status);
     await this.#plane.client.resource(deployments).updateStatus({ ...deployment, status });
   }
 }

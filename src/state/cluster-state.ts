@@ -185,7 +185,7 @@ export class ClusterState {
   }
 
   /** Every pod bound to a node name, also those that are over. */
-  podsOn(nodeName: string): Iterable<Pod> {
+  podsOn(nodeName: string): readonly Pod[] {
     return this.#podsByNode.get(nodeName)?.all() ?? [];
   }
 

@@ -34,9 +34,14 @@ export class NodePods {
   readonly #limits = new Sum();
   readonly #daemonRequests = new Sum();
   readonly #daemonLimits = new Sum();
+  // Lists are read far more often than pods change.
+  #all: readonly Pod[] | undefined;
+  #running: readonly Pod[] | undefined;
 
   /** Takes a pod in, or its new state. Gives whether it came, or ended. */
   put(id: string, pod: Pod, usageOf: (pod: Pod) => PodUsage): 'came' | 'ended' | 'changed' {
+    this.#all = undefined;
+    this.#running = undefined;
     const before = this.#entries.get(id);
     const usage = isTerminal(pod) ? undefined : usageOf(pod);
     if (!before) {
@@ -59,6 +64,8 @@ export class NodePods {
   remove(id: string): void {
     const entry = this.#entries.get(id);
     if (!entry) return;
+    this.#all = undefined;
+    this.#running = undefined;
     this.#entries.delete(id);
     this.#discount(entry);
   }
@@ -68,13 +75,19 @@ export class NodePods {
   }
 
   /** Every pod bound to the node, also those that are over. */
-  *all(): Generator<Pod, void, undefined> {
-    for (const { pod } of this.#entries.values()) yield pod;
+  all(): readonly Pod[] {
+    this.#all ??= Array.from(this.#entries.values(), ({ pod }) => pod);
+    return this.#all;
   }
 
   /** The pods that take something. */
-  *running(): Generator<Pod, void, undefined> {
-    for (const { pod, usage } of this.#entries.values()) if (usage) yield pod;
+  running(): readonly Pod[] {
+    if (!this.#running) {
+      const running: Pod[] = [];
+      for (const { pod, usage } of this.#entries.values()) if (usage) running.push(pod);
+      this.#running = running;
+    }
+    return this.#running;
   }
 
   get requests(): ReadonlyAmounts {

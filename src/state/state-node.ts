@@ -29,6 +29,11 @@ export class StateNode {
   #nominatedUntil = Number.NEGATIVE_INFINITY;
   /** What spoke for it before the latest change. */
   #last: Node | NodeClaim | undefined;
+  // What follows from the Node and the NodeClaim is asked for all day and changes with them only.
+  #deleted = false;
+  #registered = false;
+  #initialized = false;
+  #labels: StringMap = noStrings;
   #taints: readonly Taint[] | undefined;
   #capacity: ReadonlyAmounts | undefined;
   #allocatable: ReadonlyAmounts | undefined;
@@ -66,11 +71,11 @@ export class StateNode {
   }
 
   get hostname(): string {
-    return this.labels[labels.hostname] ?? this.name;
+    return this.#labels[labels.hostname] ?? this.name;
   }
 
   get labels(): StringMap {
-    return this.#own.metadata.labels ?? noStrings;
+    return this.#labels;
   }
 
   get annotations(): StringMap {
@@ -79,17 +84,17 @@ export class StateNode {
 
   /** The name of its NodePool; undefined for nodes of nobody. */
   get nodePool(): string | undefined {
-    return this.labels[labels.nodePool];
+    return this.#labels[labels.nodePool];
   }
 
   /** We have seen its Node and brought it in line. Nodes that are not ours count as registered. */
   get registered(): boolean {
-    return this.#hasReached(labels.registered);
+    return this.#registered;
   }
 
   /** Ready for pods, with everything it was promised to have. Nodes that are not ours count as initialised. */
   get initialized(): boolean {
-    return this.#hasReached(labels.initialized);
+    return this.#initialized;
   }
 
   #hasReached(label: string): boolean {
@@ -99,7 +104,7 @@ export class StateNode {
 
   /** The object that speaks for it: the NodeClaim until the Node is registered. */
   get #own(): Node | NodeClaim {
-    if (this.#node && (this.registered || !this.#nodeClaim)) return this.#node;
+    if (this.#node && (this.#registered || !this.#nodeClaim)) return this.#node;
     // Whoever keeps a machine that is gone, a command about it say, still knows its name.
     return (this.#nodeClaim ?? this.#node ?? this.#last)!;
   }
@@ -192,6 +197,10 @@ export class StateNode {
 
   /** On its way out for good: its NodeClaim, or the Node of somebody else, is being deleted. */
   get deleted(): boolean {
+    return this.#deleted;
+  }
+
+  #isDeleted(): boolean {
     const claim = this.#nodeClaim;
     if (!claim) return this.#node?.metadata.deletionTimestamp !== undefined;
     if (claim.metadata.deletionTimestamp !== undefined) return true;
@@ -204,7 +213,7 @@ export class StateNode {
 
   /** Nothing may be planned on it: it is marked, or deleted already. */
   get markedForDeletion(): boolean {
-    return this.#marked || this.deleted;
+    return this.#marked || this.#deleted;
   }
 
   /** Promised to pods that are not bound yet. */
@@ -222,14 +231,14 @@ export class StateNode {
     this.#last = this.#own;
     this.#node = node;
     this.#pods = pods;
-    this.#forget();
+    this.#conclude();
   }
 
   replaceClaim(claim: NodeClaim | undefined, pods: NodePods): void {
     this.#last = this.#own;
     this.#nodeClaim = claim;
     this.#pods = pods;
-    this.#forget();
+    this.#conclude();
   }
 
   setMarked(marked: boolean): void {
@@ -240,7 +249,11 @@ export class StateNode {
     this.#nominatedUntil = Math.max(this.#nominatedUntil, untilMs);
   }
 
-  #forget(): void {
+  #conclude(): void {
+    this.#registered = this.#hasReached(labels.registered);
+    this.#initialized = this.#hasReached(labels.initialized);
+    this.#deleted = this.#isDeleted();
+    this.#labels = this.#own.metadata.labels ?? noStrings;
     this.#taints = undefined;
     this.#capacity = undefined;
     this.#allocatable = undefined;

@@ -112,8 +112,8 @@ const hasty: Story = {
   },
   want: moving.want,
   pods: 1,
-  // Its own half a minute is part of them.
-  untouchedMs: 10_000,
+  // Its own half a minute is part of them; they count from the whole second in which the deletion began.
+  untouchedMs: 9000,
   launches: 2,
 };
 

@@ -50,7 +50,10 @@ export class ClusterState {
   readonly #nominationMs: number;
   readonly #created: CreatedClaims;
   readonly #stamp: ConsolidationStamp;
-  readonly #totals = new PoolTotals();
+  readonly #totals = new PoolTotals((pool) => {
+    for (const listener of this.#usageListeners) listener(pool);
+  });
+  readonly #usageListeners: ((pool: string) => void)[] = [];
   readonly #usages = new PodUsages();
   readonly #nodes = new Map<string, StateNode>();
   readonly #keyByNode = new Map<string, string>();
@@ -178,6 +181,11 @@ export class ClusterState {
   /** What the pool's nodes have in sum, `nodes` included; those that go away count nothing. */
   poolUsage(pool: string): ReadonlyAmounts {
     return this.#totals.usageOf(pool);
+  }
+
+  /** Calls `listener` with the name of a pool whose nodes, or what they have in sum, changed. */
+  onPoolUsage(listener: (pool: string) => void): void {
+    this.#usageListeners.push(listener);
   }
 
   nodePool(name: string): NodePool | undefined {

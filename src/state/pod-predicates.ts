@@ -31,8 +31,12 @@ export function isActive(pod: Pod): boolean {
 
 /** Being deleted, and past its time (deletionTimestamp includes the grace period) for more than a minute. */
 export function isStuckTerminating(pod: Pod, now: number): boolean {
-  const { deletionTimestamp } = pod.metadata;
-  return deletionTimestamp !== undefined && now - Date.parse(deletionTimestamp) > stuckAfterMs;
+  return now > stuckAt(pod);
+}
+
+/** Until when a pod that is being deleted is waited for; Infinity for all others. */
+export function stuckAt({ metadata: { deletionTimestamp } }: Pod): number {
+  return deletionTimestamp === undefined ? Number.POSITIVE_INFINITY : Date.parse(deletionTimestamp) + stuckAfterMs;
 }
 
 export function isOwnedByDaemonSet(pod: Pod): boolean {

@@ -17,6 +17,12 @@ interface Share {
 export class PoolTotals {
   readonly #pools = new Map<string, Pool>();
   readonly #shares = new Map<StateNode, Share>();
+  readonly #onChange: (pool: string) => void;
+
+  /** `onChange` hears of every pool whose nodes or sum changed. */
+  constructor(onChange: (pool: string) => void = () => undefined) {
+    this.#onChange = onChange;
+  }
 
   /** Counts a node anew after it changed; `gone` when it no longer exists. */
   recount(node: StateNode, gone = false): void {
@@ -26,6 +32,8 @@ export class PoolTotals {
     if (before && before.pool === pool && before.amounts === amounts) return;
     if (before) this.#remove(node, before);
     if (pool !== undefined) this.#add(node, { pool, amounts });
+    if (before && before.pool !== pool) this.#onChange(before.pool);
+    if (pool !== undefined) this.#onChange(pool);
   }
 
   nodesOf(pool: string): ReadonlySet<StateNode> {

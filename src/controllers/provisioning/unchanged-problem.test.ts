@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { PodSpec } from '../../kube/kinds.ts';
-import { launchedClaim, node, pendingPod } from '../../state/testing/objects.ts';
+import { annotations } from '../../api/labels.ts';
+import { nodePoolKind } from '../../api/node-pool.ts';
+import { kinds, type PodSpec } from '../../kube/kinds.ts';
+import { formatTime } from '../../kube/time.ts';
+import { boundPod, launchedClaim, node, pendingPod } from '../../state/testing/objects.ts';
 import { instanceType } from '../testing/fake-cloud.ts';
 import { type TestWorld, testWorld } from '../testing/world.ts';
 import { registerProvisioning } from './controller.ts';
@@ -64,10 +67,31 @@ test('it is planned again when a machine is about to go', async () => {
   expect(await plansWithin(11_000)).toBe(1);
 });
 
-test('after a minute it is planned again whatever happened', async () => {
+test('what kubelets and counters report is no reason to plan again', async () => {
+  await world.apply(launchedClaim('other'), node('other'), pendingPod('web', huge));
+  await world.advance(5000);
+  const report = { status: { conditions: [{ type: 'DiskPressure', status: 'True', lastHeartbeatTime: null }] } };
+  await world.workload.resource(kinds.Node).patch('other', report, { subresource: 'status', type: 'strategic' });
+  const counted = { status: { nodes: 12 } };
+  await world.karpenter.resource(nodePoolKind).patch('default', counted, { subresource: 'status' });
+  expect(await plansWithin(20_000)).toBe(0);
+});
+
+test('it is planned again when a pod on a machine that goes no longer protects itself', async () => {
+  await world.apply(launchedClaim('other'), node('other'), pendingPod('web', huge));
+  const pod = boundPod('guarded', 'other');
+  const metadata = { ...pod.metadata, annotations: { [annotations.doNotDisrupt]: '2m' } };
+  await world.apply({ ...pod, metadata, status: { ...pod.status, startTime: formatTime(world.clock.now()) } });
+  world.state.markForDeletion([...world.state.nodes()].map(({ key }) => key));
+  await world.advance(60_000);
+  expect(await plansWithin(50_000)).toBe(0);
+  expect(await plansWithin(30_000)).toBeGreaterThanOrEqual(1);
+});
+
+test('after five minutes it is planned again whatever happened', async () => {
   await world.apply(pendingPod('web', huge));
   await world.advance(5000);
-  expect(await plansWithin(120_000)).toBeGreaterThanOrEqual(1);
+  expect(await plansWithin(6 * 60_000)).toBeGreaterThanOrEqual(1);
 });
 
 test('without anything to plan for the provisioner rests', async () => {

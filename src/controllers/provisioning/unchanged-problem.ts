@@ -2,37 +2,41 @@
 // Whether a pass would be asked the same again. Pods that wait for a machine on its way, and nodes that are drained, are
 // told every ten seconds, each at its own time: most passes are about nothing new, and planning them again costs as much
 // as the first time.
-import { nodeClaimConditions } from '../../api/conditions.ts';
 import type { NodeClaim } from '../../api/node-claim.ts';
-import { deepEqual } from '../../base/freeze.ts';
+import type { NodePool } from '../../api/node-pool.ts';
+import type { DaemonSet, Node, Pod, PodDisruptionBudget } from '../../kube/kinds.ts';
 import type { ClusterState } from '../../state/cluster-state.ts';
+import { doNotDisrupt, podId } from '../../state/pod-predicates.ts';
 import type { PoolCatalog } from '../../state/pool-catalog.ts';
-import { Clockwork } from '../disruption/clockwork.ts';
-import { NodesBesideHeartbeats } from '../disruption/heartbeats.ts';
-import { UnchangedPods } from '../disruption/unchanged-pods.ts';
 import { SettledList } from '../settled-list.ts';
+import { isSameToPlanClaim, isSameToPlanNode, isSameToPlanPod, isSameToPlanSpec } from './plan-relevance.ts';
 
 /** Whatever happened, everything is planned anew after this long. */
-const longestMs = 60_000;
+const longestMs = 5 * 60_000;
 
 /** Remembers what the last pass looked at, and what came of it. */
 export class UnchangedProblem<T> {
-  readonly #nodes = new NodesBesideHeartbeats();
-  readonly #pods = new UnchangedPods();
-  readonly #claims = new SettledList<NodeClaim>(isPodEvent);
-  readonly #clockwork = new Clockwork();
+  readonly #nodes = new SettledList<Node>(isSameToPlanNode);
+  readonly #pods = new SettledList<Pod>(isSameToPlanPod);
+  readonly #claims = new SettledList<NodeClaim>(isSameToPlanClaim);
+  readonly #pools = new SettledList<NodePool>(isSameToPlanSpec);
+  readonly #daemonSets = new SettledList<DaemonSet>(isSameToPlanSpec);
+  readonly #budgets = new SettledList<PodDisruptionBudget>(isSameToPlanSpec);
+  readonly #protections = new TimedProtections();
   #last: { readonly seen: readonly unknown[]; readonly answer: T; readonly at: number } | undefined;
 
   /** What a pass looks at now. Equal in every part: the same problem. */
   look(state: ClusterState, catalog: PoolCatalog, now: number): readonly unknown[] {
-    const { nodes, pods, nodeClaims, ...others } = state.sources;
+    const { nodes, pods, nodeClaims, nodePools, daemonSets, podDisruptionBudgets, ...others } = state.sources;
     const settled = this.#pods.settled(pods.list());
-    const isTimed = this.#clockwork.runs([], settled);
     return [
       settled,
       this.#nodes.settled(nodes.list()),
       this.#claims.settled(nodeClaims.list()),
-      isTimed ? now : 0,
+      this.#pools.settled(nodePools.list()),
+      this.#daemonSets.settled(daemonSets.list()),
+      this.#budgets.settled(podDisruptionBudgets.list()),
+      this.#protections.at(settled, now),
       memoryOf(state),
       ...(Object.values(others) as { list(): unknown }[]).map((source) => source.list()),
       catalog.pools.map(({ metadata }) => metadata.uid).join(),
@@ -62,15 +66,23 @@ function memoryOf(state: ClusterState): string {
   return text;
 }
 
-/** Whether two NodeClaims differ at most in when pods came or left. */
-function isPodEvent(before: NodeClaim, after: NodeClaim): boolean {
-  return deepEqual(withoutPodEvents(before), withoutPodEvents(after));
-}
+/** Which of the pods that protect themselves for a time do so at a moment. Mostly there are none. */
+class TimedProtections {
+  #pods: readonly Pod[] | undefined;
+  #timed: readonly Pod[] = [];
 
-/** Conditions about consolidation come and go with pods; a plan does not look at them. */
-function withoutPodEvents({ metadata, status, ...claim }: NodeClaim): unknown {
-  const { resourceVersion: _version, managedFields: _fields, ...kept } = metadata;
-  const { lastPodEventTime: _time, conditions, ...rest } = status ?? {};
-  const others = conditions?.filter(({ type }) => type !== nodeClaimConditions.consolidatable);
-  return { ...claim, metadata: kept, status: { ...rest, conditions: others } };
+  at(pods: readonly Pod[], now: number): string {
+    if (pods !== this.#pods) {
+      this.#pods = pods;
+      this.#timed = pods.filter((pod) => {
+        const { state } = doNotDisrupt(pod, Number.NEGATIVE_INFINITY);
+        return state === 'active' && doNotDisrupt(pod, Number.POSITIVE_INFINITY).state === 'elapsed';
+      });
+    }
+    // A problem's time is in whole seconds.
+    const second = Math.floor(now / 1000) * 1000;
+    let text = '';
+    for (const pod of this.#timed) if (doNotDisrupt(pod, second).state === 'active') text += `${podId(pod)}\n`;
+    return text;
+  }
 }

@@ -10,8 +10,13 @@ export function isForcedDeletionDue(pod: Pod, deadlineMs: number | undefined, no
   if (deadlineMs === undefined) return false;
   const { deletionTimestamp } = pod.metadata;
   if (deletionTimestamp !== undefined) return Date.parse(deletionTimestamp) > deadlineMs;
+  return now > forcedDeletionAt(pod, deadlineMs);
+}
+
+/** Until when a pod that is not being deleted may stay, for its grace period to end with the deadline; never: Infinity. */
+export function forcedDeletionAt(pod: Pod, deadlineMs: number | undefined): number {
   const grace = pod.spec.terminationGracePeriodSeconds;
-  return grace !== undefined && now > deadlineMs - grace * 1000;
+  return deadlineMs === undefined || grace === undefined ? Number.POSITIVE_INFINITY : deadlineMs - grace * 1000;
 }
 
 /** What is left until the deadline in whole seconds. At least one: none would let a new pod start beside the old one. */

@@ -274,6 +274,34 @@ describe('the drain of a node', () => {
   });
 });
 
+test('a drain that waits is not looked at every second, and goes on as soon as the pod is gone', async () => {
+  await start();
+  await runningPod(world, 'precious', 'a', { annotations: { [annotations.doNotDisrupt]: 'true' } });
+  await deleteNode();
+  const looks = async (): Promise<number> => {
+    const text = await world.metrics.render();
+    const found = text.matchAll(/reconcile_total\{controller="node.termination",result="[a-z_]+"\} (\d+)/g);
+    return [...found].reduce((sum, [, count]) => sum + Number(count), 0);
+  };
+  await world.advance(minute);
+  const before = await looks();
+  await world.advance(10 * minute);
+  expect((await looks()) - before).toBeLessThanOrEqual(60);
+  await world.workload.resource(kinds.Pod).delete('precious', { namespace: 'default', gracePeriodSeconds: 0 });
+  await world.settle();
+  expect(await conditionOf('Drained')).toEqual(['True', 'Drained']);
+});
+
+test('a deadline that comes while the drain waits is kept', async () => {
+  await start();
+  await runningPod(world, 'precious', 'a', { annotations: { [annotations.doNotDisrupt]: 'true' } });
+  await deleteNode();
+  await world.advance(5000);
+  await deadlineIn(31_000);
+  await world.advance(2000);
+  expect(await standing(world)).toEqual([]);
+});
+
 describe('a node with a termination grace period', () => {
   test('says by when its pods will be deleted', async () => {
     await start();

@@ -21,13 +21,16 @@ import type { ControllerContext } from '../../nodeclaim/context.ts';
 import type { Draft } from '../../nodeclaim/draft.ts';
 import { protectionEvents } from '../../pod-protection.ts';
 import type { EvictionQueue } from '../eviction/queue.ts';
-import { nextDrainStep } from './drain.ts';
+import { nextDrainStep, nextDrainStepAt } from './drain.ts';
 import { awaitingVolumeDetachment, failedToDrain, terminationGracePeriodExpiring } from './events.ts';
 import { terminationMetrics } from './metrics.ts';
 import { blockingAttachments } from './volumes.ts';
 
 const concurrent = [100, 5000] as const;
-const drainPollMs = 1000;
+/** How soon to look again where nobody tells of a change. */
+const pollMs = 1000;
+/** How soon to look again where every change is told of: users hear again what a drain waits for. */
+const reminderMs = 10_000;
 const instancePollMs = 5000;
 /** A pod that the scheduler bound just before it saw the taint must be drained, too. */
 const shortestDrainMs = 5000;
@@ -77,7 +80,21 @@ export class NodeTermination {
         limiter: new MaxOfLimiter(new ExponentialBackoff(100, 10_000), new BucketLimiter(clock, qps, burst)),
       })
       .watch(context.nodes.informer, { when: isGoing })
-      .requires(context.claims.informer, state.sources.pods, state.sources.persistentVolumeClaims, this.#attachments);
+      // What a drain waits for, and until when it may.
+      .watch(state.sources.pods, { keys: ({ spec }) => this.#goingNode(spec.nodeName) })
+      .watch(context.claims.informer, {
+        keys: (claim) => context.nodesOf(claim).flatMap(({ metadata }) => this.#goingNode(metadata.name)),
+        when: ({ metadata: { annotations: own, deletionTimestamp } }, old) =>
+          own?.[annotations.terminationTimestamp] !== old?.metadata.annotations?.[annotations.terminationTimestamp] ||
+          deletionTimestamp !== old?.metadata.deletionTimestamp,
+      })
+      .requires(state.sources.persistentVolumeClaims, this.#attachments);
+  }
+
+  /** The name, if it is that of a node that goes. */
+  #goingNode(name = ''): string[] {
+    const node = name === '' ? undefined : this.#context.nodes.get(name);
+    return node && isGoing(node) ? [name] : [];
   }
 
   async #reconcile(name: string, signal: AbortSignal, run: ReconcileContext): Promise<Result> {
@@ -167,15 +184,16 @@ export class NodeTermination {
     this.#evictions.add([...force, ...evict], deadlineMs);
     if (claim && !claim.condition(drained)) claim.set(unknownCondition(drained, 'Draining', 'Draining'));
     if (waiting > 0) {
+      const wait = isReady(node) ? reminderMs : pollMs;
       clusters.workload.events.publish(
         failedToDrain(node, waiting),
         ...pods.flatMap((pod) => protectionEvents(pod, now)),
       );
-      return drainPollMs;
+      return Math.min(wait, nextDrainStepAt(pods, deadlineMs, now) - now);
     }
     if (!claim || claim.isTrue(drained)) return undefined;
     const since = Date.parse(claim.condition(drained)!.lastTransitionTime);
-    if (now - since < shortestDrainMs) return drainPollMs;
+    if (now - since < shortestDrainMs) return shortestDrainMs - (now - since);
     claim.set(trueCondition(drained));
     return undefined;
   }
@@ -191,7 +209,7 @@ export class NodeTermination {
     const { waiting } = nextDrainStep(items, deadlineMs, this.#context.clock.now());
     if (waiting === 0) return undefined;
     claim?.set(unknownCondition(drained, 'Draining', 'Draining'));
-    return drainPollMs;
+    return pollMs;
   }
 
   #awaitDetachment({ node, claim, deadlineMs }: Termination): Wait {
@@ -216,7 +234,7 @@ export class NodeTermination {
     const reason = 'AwaitingVolumeDetachment';
     clusters.workload.events.publish(awaitingVolumeDetachment(node, blocking));
     claim?.set(unknownCondition(volumesDetached, reason, reason));
-    return drainPollMs;
+    return pollMs;
   }
 
   async #terminateInstance({ claim, provider, signal }: Termination): Promise<Wait> {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, test } from 'vitest';
+import { annotations } from '../../../api/labels.ts';
 import { disruptedTaint } from '../../../api/taints.ts';
 import type { Pod } from '../../../kube/kinds.ts';
 import { formatTime } from '../../../kube/time.ts';
+import { isEvictable } from '../../../state/pod-predicates.ts';
 import { boundPod, ownedBy } from '../../../state/testing/objects.ts';
-import { nextDrainStep } from './drain.ts';
+import { nextDrainStep, nextDrainStepAt } from './drain.ts';
 
 const now = Date.UTC(2026, 0, 1);
 const minute = 60_000;
@@ -79,3 +81,32 @@ describe('a drain', () => {
     });
   });
 });
+
+describe('the next step of a drain without a change', () => {
+  const patient = boundPod('patient', 'node', { terminationGracePeriodSeconds: 600 });
+  const at = (pod: Pod, deadline?: number): number => nextDrainStepAt([pod], deadline, now);
+
+  test('never comes for a pod that nothing limits', () => {
+    expect(at(ordinary)).toBe(Number.POSITIVE_INFINITY);
+    expect(at(deleting(ordinary, now - 2 * minute))).toBe(Number.POSITIVE_INFINITY);
+  });
+
+  test.each<[string, Pod, number | undefined]>([
+    ['its grace period no longer fits', patient, now + 15 * minute],
+    ['it is stuck', deleting(ordinary, now + 4 * minute), undefined],
+    ['its protection ends', guarded('5m', now), undefined],
+  ])('comes when %s, not before', (_what, pod, deadline) => {
+    const next = at(pod, deadline);
+    expect(next).toBe(now + 5 * minute + 1);
+    const step = (ms: number): unknown => nextDrainStep([pod], deadline, ms);
+    const evictable = (ms: number): boolean => isEvictable(pod, ms);
+    expect([step(next - 2), evictable(next - 2)]).toEqual([step(now), evictable(now)]);
+    expect([step(next), evictable(next)]).not.toEqual([step(now), evictable(now)]);
+  });
+});
+
+function guarded(lasts: string, startedAt: number): Pod {
+  const pod = boundPod('guarded', 'node');
+  const metadata = { ...pod.metadata, annotations: { [annotations.doNotDisrupt]: lasts } };
+  return { ...pod, metadata, status: { ...pod.status, startTime: formatTime(startedAt) } };
+}

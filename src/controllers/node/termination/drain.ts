@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a drain does next: which pods leave now, and how many it waits for. Pure.
 import type { Pod } from '../../../kube/kinds.ts';
-import { isActive, isOwnedByDaemonSet, isWaitingEviction } from '../../../state/pod-predicates.ts';
-import { isForcedDeletionDue } from '../eviction/forced-deletion.ts';
+import {
+  doNotDisrupt,
+  isActive,
+  isOwnedByDaemonSet,
+  isWaitingEviction,
+  stuckAt,
+} from '../../../state/pod-predicates.ts';
+import { forcedDeletionAt, isForcedDeletionDue } from '../eviction/forced-deletion.ts';
 import { largestFirst } from '../eviction/turns.ts';
 
 export interface DrainStep {
@@ -31,6 +37,29 @@ export function nextDrainStep(pods: Iterable<Pod>, deadlineMs: number | undefine
   const first = tiers.find((tier) => tier.length > 0) ?? [];
   const forced = new Set(force);
   return { evict: largestFirst(first.filter((pod) => isActive(pod) && !forced.has(pod))), force, waiting };
+}
+
+/**
+ * When the next step may be another one though no pod changes: one is stuck, its protection ends, or the deadline leaves no
+ * more time. Infinity when only pods can change it.
+ */
+export function nextDrainStepAt(pods: Iterable<Pod>, deadlineMs: number | undefined, now: number): number {
+  let next = Number.POSITIVE_INFINITY;
+  // The times say when something still holds: a millisecond later it does not.
+  const at = (ms: number): void => {
+    if (ms >= now) next = Math.min(next, ms + 1);
+  };
+  for (const pod of pods) {
+    if (!isWaitingEviction(pod, now)) continue;
+    if (!isActive(pod)) {
+      at(stuckAt(pod));
+      continue;
+    }
+    const protection = doNotDisrupt(pod, now);
+    if (protection.state === 'active' && protection.untilMs !== undefined) at(protection.untilMs);
+    at(forcedDeletionAt(pod, deadlineMs));
+  }
+  return next;
 }
 
 function tierOf(pod: Pod): 0 | 1 | 2 | 3 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Looks every ten minutes whether a node is what its NodeClaim says. Reads Nodes in the cluster `workload`, writes
 // conditions of NodeClaims in `karpenter`.
-import { falseCondition, nodeClaimConditions, trueCondition } from '../../../api/conditions.ts';
+import { falseCondition, getCondition, nodeClaimConditions, trueCondition } from '../../../api/conditions.ts';
 import { deepEqual } from '../../../base/freeze.ts';
 import { keyOf } from '../../../kube/object.ts';
 import type { Controller } from '../../../runtime/controller.ts';
@@ -50,7 +50,13 @@ export function consistencyController(context: ControllerContext): Controller {
       },
     },
   });
-  controller.watch(claims.informer);
+  // Only what makes a node one that can be held to something calls for a first look; time calls for the others.
+  controller.watch(claims.informer, {
+    when: (claim, old) =>
+      old === undefined ||
+      claim.status?.providerID !== old.status?.providerID ||
+      getCondition(claim, initialized)?.status !== getCondition(old, initialized)?.status,
+  });
   return controller.watch(nodes.informer, {
     keys: (node) => context.claimsOf(node).map(keyOf),
     when: (node, old) => old === undefined || !deepEqual(node.status?.capacity, old.status?.capacity),

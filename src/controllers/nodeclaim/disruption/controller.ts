@@ -51,7 +51,7 @@ export function disruptionConditionsController(context: ControllerContext): Cont
       },
     },
   });
-  controller.watch(claims.informer);
+  controller.watch(claims.informer, { when: (claim, old) => old === undefined || !isAlike(claim, old) });
   controller.watch(pools.informer, {
     keys: (pool) => context.claimsOfPool(pool).map(keyOf),
     // The hash comes as an annotation, without a new generation.
@@ -70,6 +70,30 @@ export function disruptionConditionsController(context: ControllerContext): Cont
     });
   }
   return controller;
+}
+
+/** Conditions of which it says what they are, or on which that depends. */
+const lookedAt: ReadonlySet<string> = new Set([launched, initialized, drifted, consolidatable]);
+
+/**
+ * Whether two versions of a NodeClaim differ in nothing that is looked at here. What a cloud looks at for drift is in the
+ * metadata, the spec and the first fields of the status; how a drain goes on, for one, is not.
+ */
+function isAlike(claim: NodeClaim, old: NodeClaim): boolean {
+  const { conditions: are, ...status } = claim.status ?? {};
+  const { conditions: were, ...before } = old.status ?? {};
+  return (
+    claim.metadata.deletionTimestamp === old.metadata.deletionTimestamp &&
+    deepEqual(claim.metadata.labels, old.metadata.labels) &&
+    deepEqual(claim.metadata.annotations, old.metadata.annotations) &&
+    deepEqual(claim.spec, old.spec) &&
+    deepEqual(status, before) &&
+    deepEqual(are?.filter(isLookedAt), were?.filter(isLookedAt))
+  );
+}
+
+function isLookedAt({ type }: { readonly type: string }): boolean {
+  return lookedAt.has(type);
 }
 
 interface DriftStep {

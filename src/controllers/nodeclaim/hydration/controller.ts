@@ -22,5 +22,8 @@ export function nodeClaimHydrationController(context: ControllerContext): Contro
       },
     },
   });
-  return controller.watch(claims.informer);
+  return controller.watch(claims.informer, {
+    when: ({ metadata, spec }, old) =>
+      old === undefined || metadata.labels?.[nodeClassLabel(spec.nodeClassRef)] !== spec.nodeClassRef.name,
+  });
 }

@@ -37,3 +37,17 @@ test('a NodePool shows the sum of its nodes, zeros included, and is only written
   await w.world.advance(5000);
   expect((await pool()).status).toMatchObject({ nodes: 1, resources: { cpu: '1' } });
 });
+
+test('it rests while nothing changes, and mends what somebody else wrote over it', async () => {
+  await w.world.pool();
+  await w.world.advance(20_000);
+  const { status } = await pool();
+  const labels = { controller: 'nodepool.counter', result: 'success' };
+  const before = await w.world.metrics.value('controller_runtime_reconcile_total', labels);
+  await w.world.advance(10 * 60_000);
+  expect(await w.world.metrics.value('controller_runtime_reconcile_total', labels)).toBe(before);
+  const kind = nodePoolKind as ResourceType<NodePool>;
+  await w.world.karpenter.resource(kind).patch('default', { status: { nodes: 7 } }, { subresource: 'status' });
+  await w.world.advance(6000);
+  expect((await pool()).status).toEqual(status);
+});

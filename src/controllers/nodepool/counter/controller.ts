@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes into each NodePool what its nodes have in sum, every five seconds and only when it changed. Writes NodePools in
+// Writes into each NodePool what its nodes have in sum, at the latest five seconds after it changed. Writes NodePools in
 // the cluster `karpenter`.
 import type { NodePool } from '../../../api/node-pool.ts';
+import { deepEqual } from '../../../base/freeze.ts';
 import type { Controller } from '../../../runtime/controller.ts';
 import { formatAmounts, one } from '../../../state/amounts.ts';
 import type { ControllerContext } from '../../nodeclaim/context.ts';
 
-const periodMs = 5000;
+/** How long changes are collected: machines come and go in groups. */
+const collectMs = 5000;
 const unreadMs = 1000;
 /** What every NodePool shows, also when it has none of it. */
 const always = ['cpu', 'memory', 'pods', 'ephemeral-storage', 'nodes'] as const;
@@ -33,12 +35,20 @@ export function counterController(context: ControllerContext): Controller {
         const isDropped = pool.status?.nodes === undefined && told.get(uid) === nodes;
         await pools.patchStatus(pool, isDropped ? { ...wanted, status: rest } : wanted, { signal });
         told.set(uid, nodes!);
-        return { requeueAfterMs: periodMs };
+        return {};
       },
     },
   });
   pools.informer.addHandler({ deleted: ({ metadata }) => void told.delete(metadata.uid ?? '') });
-  return controller.watch(pools.informer, { when: (_pool, old) => old === undefined });
+  state.onPoolUsage((pool) => controller.enqueue(pool, { afterMs: collectMs }));
+  controller.watch(pools.informer, { when: (_pool, old) => old === undefined });
+  // Somebody else may have written over it.
+  return controller.watch(pools.informer, {
+    afterMs: collectMs,
+    when: ({ status }, old) =>
+      old !== undefined &&
+      (status?.nodes !== old.status?.nodes || !deepEqual(status?.resources, old.status?.resources)),
+  });
 }
 
 function counted(pool: NodePool, usage: ReadonlyMap<string, bigint>): NodePool {

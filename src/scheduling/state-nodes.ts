@@ -6,7 +6,7 @@ import { compareStrings } from '../base/order.ts';
 import type { Batch } from './batch.ts';
 import { type HostPort, hostPortsOf } from './host-ports.ts';
 import { isDaemonPod } from './input.ts';
-import type { CSINode, Node, NodeClaim, ResourceList, Taint } from './objects.ts';
+import type { CSINode, Node, NodeClaim, Pod, ResourceList, Taint } from './objects.ts';
 import { type Amounts, addTo, amountsOf, amountsProblem, quantityProblem, subtractFrom } from './pod-resources.ts';
 import type { ObjectError, Problem } from './problem.ts';
 import { driversShape, nodeShape } from './shapes.ts';
@@ -36,12 +36,14 @@ export interface StateNode {
 
 type CSIDriver = NonNullable<NonNullable<CSINode['spec']>['drivers']>[number];
 
-interface Joined {
+/** A Node with its NodeClaim, or one of them. */
+export interface Joined {
   readonly node: Node | undefined;
   readonly claim: NodeClaim | undefined;
 }
 
-function join(problem: Problem): Joined[] {
+/** The Nodes and NodeClaims of a problem, those of one machine together. */
+export function join(problem: Problem): Joined[] {
   const byProvider = new Map<string, NodeClaim>();
   const byNode = new Map<string, NodeClaim>();
   for (const claim of problem.nodeClaims ?? []) {
@@ -63,17 +65,21 @@ function nameOf({ node, claim }: Joined): string {
 }
 
 /** Names of nodes that go away: what is being deleted, what is marked, and what the pass only asks about. */
-export function leavingNodes(problem: Problem): Map<string, 'deleted' | 'candidate'> {
+export function leavingNodes(problem: Problem, machines: readonly Joined[]): Map<string, 'deleted' | 'candidate'> {
   const marked = new Set(problem.state?.markedForDeletion);
   const candidates = new Set(problem.state?.candidates);
   const leaving = new Map<string, 'deleted' | 'candidate'>();
-  if ((problem.nodes?.length ?? 0) === 0 && (problem.nodeClaims?.length ?? 0) === 0) return leaving;
-  for (const joined of join(problem)) {
-    const names = [joined.node?.metadata.name ?? '', joined.claim?.metadata.name ?? ''].filter((name) => name !== '');
-    if (isDeleted(joined) || names.some((name) => marked.has(name))) leaving.set(nameOf(joined), 'deleted');
-    else if (names.some((name) => candidates.has(name))) leaving.set(nameOf(joined), 'candidate');
+  const isAmong = (names: ReadonlySet<string>, { node, claim }: Joined): boolean =>
+    names.size > 0 && (isNamed(names, node?.metadata.name) || isNamed(names, claim?.metadata.name));
+  for (const joined of machines) {
+    if (isDeleted(joined) || isAmong(marked, joined)) leaving.set(nameOf(joined), 'deleted');
+    else if (isAmong(candidates, joined)) leaving.set(nameOf(joined), 'candidate');
   }
   return leaving;
+}
+
+function isNamed(names: ReadonlySet<string>, name = ''): boolean {
+  return name !== '' && names.has(name);
 }
 
 function isDeleted({ node, claim }: Joined): boolean {
@@ -88,6 +94,7 @@ function isDeleted({ node, claim }: Joined): boolean {
 /** The nodes of a problem: initialised ones first, then by name. Unreadable ones become errors. */
 export function stateNodes(
   problem: Problem,
+  machines: readonly Joined[],
   batch: Batch,
   leaving: ReadonlyMap<string, unknown>,
   errors: ObjectError[],
@@ -101,20 +108,26 @@ export function stateNodes(
   const limits = driversOf(problem, errors);
   const closed = new Set(problem.state?.closedToMoves);
   const nodes: StateNode[] = [];
-  for (const joined of join(problem)) {
+  for (const joined of machines) {
     const name = nameOf(joined);
     try {
       const volumeLimits = new Map<string, number>();
       for (const { name: driver, allocatable } of limits.get(name) ?? [])
         if (allocatable?.count !== undefined) volumeLimits.set(driver, allocatable.count);
       const pods = podsOf.get(name) ?? [];
-      const { problem: unusable, ...used } = usage(joined, pods, batch);
+      const machine = machineOf(joined, name);
+      const { described, capacity, problem: unusable } = machine;
+      const { available, daemonRequests, ports } = machine.usedBy(pods, batch);
       // It takes no pods, but those that are there count.
       if (unusable !== undefined)
         errors.push({ object: `Node/${name}`, reason: `its allocatable cannot be used: ${unusable}` });
       nodes.push({
-        ...describe(joined, name),
-        ...used,
+        ...described,
+        capacity,
+        // Ours to change: daemons that are still to come are taken off.
+        available: new Map(available),
+        daemonRequests,
+        ports,
         volumeLimits,
         attached: volumeLimits.size > 0 ? attachedBy(pods, batch) : new Map(),
         closedToMoves: closed.has(name),
@@ -194,24 +207,80 @@ function isPassing(taint: Taint, startup: readonly Taint[]): boolean {
 
 const unschedulable: Taint = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };
 
-function usage(
-  { node, claim }: Joined,
-  pods: Batch['bound'],
-  batch: Batch,
-): Pick<StateNode, 'capacity' | 'available' | 'daemonRequests' | 'ports'> & { problem: string | undefined } {
-  const initialized = !claim || node?.metadata.labels?.[labels.initialized] === 'true';
-  const filled = (fromNode: ResourceList | undefined, fromClaim: ResourceList | undefined): Amounts => {
-    const amounts = amountsOf(fromNode);
-    // Until the node is initialised, what its kubelet does not report yet is what the cloud promised.
-    if (!initialized)
-      for (const [name, nano] of amountsOf(fromClaim)) if ((amounts.get(name) ?? 0n) === 0n) amounts.set(name, nano);
-    return amounts;
-  };
-  const available = filled(node?.status?.allocatable, claim?.status?.allocatable);
-  const problem = amountsProblem(available);
+/** What the pods of a machine leave of it. */
+interface Used {
+  readonly available: ReadonlyMap<string, bigint>;
+  readonly daemonRequests: Amounts;
+  readonly ports: readonly HostPort[];
+}
+
+/** How many ways to fill a machine are remembered: as it is, and without the pods that a pass would move. */
+const usesKept = 2;
+
+/** What follows from a Node and its NodeClaim, whatever the pass is about. */
+class Machine {
+  readonly claim: NodeClaim | undefined;
+  readonly described: Described;
+  readonly capacity: ReadonlyMap<string, bigint>;
+  /** Why it can take no pods. */
+  readonly problem: string | undefined;
+  readonly #allocatable: ReadonlyMap<string, bigint>;
+  readonly #uses: { readonly pods: readonly Pod[]; readonly used: Used }[] = [];
+
+  constructor(joined: Joined, name: string) {
+    const { node, claim } = joined;
+    const initialized = !claim || node?.metadata.labels?.[labels.initialized] === 'true';
+    const filled = (fromNode: ResourceList | undefined, fromClaim: ResourceList | undefined): Amounts => {
+      const amounts = amountsOf(fromNode);
+      // Until the node is initialised, what its kubelet does not report yet is what the cloud promised.
+      if (!initialized)
+        for (const [of, nano] of amountsOf(fromClaim)) if ((amounts.get(of) ?? 0n) === 0n) amounts.set(of, nano);
+      return amounts;
+    };
+    this.claim = claim;
+    this.described = describe(joined, name);
+    this.#allocatable = filled(node?.status?.allocatable, claim?.status?.allocatable);
+    this.problem = amountsProblem(this.#allocatable);
+    this.capacity = filled(node?.status?.capacity, claim?.status?.capacity);
+  }
+
+  /** Most machines have the pods that they had in the pass before: those are not added up again. */
+  usedBy(bound: Batch['bound'], batch: Batch): Used {
+    const known = this.#uses.find(({ pods }) => isAbout(pods, bound));
+    if (known) return known.used;
+    const used = usage(this.#allocatable, bound, batch);
+    const pods = bound.map(({ pod }) => pod);
+    if (!pods.every((pod) => Object.isFrozen(pod))) return used;
+    this.#uses.unshift({ pods, used });
+    this.#uses.length = Math.min(this.#uses.length, usesKept);
+    return used;
+  }
+}
+
+function isAbout(pods: readonly Pod[], bound: Batch['bound']): boolean {
+  if (pods.length !== bound.length) return false;
+  for (let i = 0; i < pods.length; i++) if (pods[i] !== bound[i]!.pod) return false;
+  return true;
+}
+
+/** Of objects that cannot change: a cluster is read again every few seconds, and most of its machines are the same. */
+const machines = new WeakMap<Node | NodeClaim, Machine>();
+
+function machineOf(joined: Joined, name: string): Machine {
+  const { node, claim } = joined;
+  const object = (node ?? claim)!;
+  const known = machines.get(object);
+  if (known && known.claim === claim) return known;
+  const machine = new Machine(joined, name);
+  if (Object.isFrozen(object) && (!claim || Object.isFrozen(claim))) machines.set(object, machine);
+  return machine;
+}
+
+function usage(allocatable: ReadonlyMap<string, bigint>, bound: Batch['bound'], batch: Batch): Used {
+  const available = new Map(allocatable);
   const daemonRequests: Amounts = new Map();
   const ports: HostPort[] = [];
-  for (const { pod, shape } of pods) {
+  for (const { pod, shape } of bound) {
     const amounts = shape < 0 ? undefined : batch.shapes[shape]!.amounts;
     if (amounts) {
       subtractFrom(available, amounts);
@@ -224,8 +293,7 @@ function usage(
       }
     }
   }
-  const capacity = filled(node?.status?.capacity, claim?.status?.capacity);
-  return { capacity, available, daemonRequests, ports, problem };
+  return { available, daemonRequests, ports };
 }
 
 function attachedBy(pods: Batch['bound'], batch: Batch): Map<string, Set<string>> {

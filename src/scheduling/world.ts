@@ -11,7 +11,7 @@ import { hostnameKey, type PodClass, PodClasses } from './pod-class.ts';
 import type { ObjectError, Problem } from './problem.ts';
 import { RequirementSpace } from './requirement-space.ts';
 import { type Requirements, requirementsOfLabels } from './requirements.ts';
-import { leavingNodes, type StateNode, stateNodes } from './state-nodes.ts';
+import { type Joined, join, leavingNodes, type StateNode, stateNodes } from './state-nodes.ts';
 import { preferNoSchedule } from './taints.ts';
 import { Dialects, readTemplates, type Template } from './templates.ts';
 import { type Group, Groups, Namespaces, type NodeFilter, passesFilter, type TopologyKey } from './topology.ts';
@@ -115,11 +115,12 @@ export function compile(problem: Problem, options: CompileOptions = {}): World {
 
 /** The same, with pauses: of a large cluster each step takes a good part of a second. */
 export function* compileInSteps(problem: Problem, options: CompileOptions = {}): Steps<World> {
-  const moving = leavingNodes(problem);
+  const machines = join(problem);
+  const moving = leavingNodes(problem, machines);
   yield;
   const batch = yield* readPods(problem, moving);
   yield;
-  const compiler = new Compiler(problem, moving, batch, options);
+  const compiler = new Compiler(problem, machines, moving, batch, options);
   yield;
   return compiler.compile();
 }
@@ -142,6 +143,7 @@ class Compiler {
 
   constructor(
     problem: Problem,
+    machines: readonly Joined[],
     moving: ReturnType<typeof leavingNodes>,
     batch: Batch,
     { candidatesStay = false }: CompileOptions,
@@ -152,7 +154,7 @@ class Compiler {
     this.#axis = new Axis(this.#batch.shapes);
     this.#dialects = new Dialects(problem);
     this.#daemons = readDaemons(problem, this.#errors);
-    this.#nodes = stateNodes(problem, this.#batch, leaving, this.#errors);
+    this.#nodes = stateNodes(problem, machines, this.#batch, leaving, this.#errors);
     this.#templates = readTemplates({
       problem,
       space: this.#space,

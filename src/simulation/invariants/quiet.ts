@@ -12,26 +12,39 @@ import { disruptedTaint, hasEnded, isGoing, isHeld, isOurs, minute, nameOf, pool
 /** The end of a rest in which nothing may be written any more. */
 const silentMs = 5 * minute;
 
+/** How many writes are kept before those that are too old are looked for. */
+const keptChanges = 1000;
+
 export function quietInvariants(parts: { readonly fleet: Fleet }): Invariant[] {
   return [comesToRest(), nothingHalfDone(), costAtRest(), nothingGrows(parts)];
 }
 
 /** At the end of a rest, the autoscaler has not written for a while. */
 function comesToRest(): Invariant {
-  let last: Change | undefined;
+  /** What it wrote lately, in order. */
+  const ours: Change[] = [];
   let lastOthers = 0;
   return {
     name: 'rest/no-writes',
     onChange(change) {
       if (change.collection === collections.events || change.collection === collections.leases) return;
       if (!isOurs(change)) lastOthers = change.at;
-      else if (!onlyGrowsOld(change)) last = change;
+      else {
+        ours.push(change);
+        // Only the latest can be asked about; now and then the others go.
+        if (ours.length > keptChanges)
+          ours.splice(
+            0,
+            ours.findIndex(({ at }) => change.at - at < silentMs),
+          );
+      }
     },
     onQuiet(facts, report) {
       // Jobs that end and pods that take minutes to go are changes too: what follows from them is no unrest.
       if (facts.now - lastOthers < silentMs + 2 * minute || agesOut(facts)) return;
       report.checked();
-      if (last && facts.now - last.at < silentMs) {
+      const last = ours.findLast((change) => facts.now - change.at < silentMs && !onlyGrowsOld(change));
+      if (last) {
         const { event, by, request } = last;
         report.violated(`${by} still writes: ${request} (${event.object.kind} ${nameOf(event.object)})`);
       }

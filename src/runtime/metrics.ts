@@ -143,7 +143,8 @@ export class Metrics {
   histogram<L extends string>(declaration: MetricDeclaration<'histogram', L>): Observer<L> {
     return this.#once(declaration, () => {
       const buckets = [...(declaration.buckets ?? durationBuckets)];
-      return quickObserver(new PromHistogram({ ...this.#common(declaration), buckets }), buckets);
+      const metric = new PromHistogram({ ...this.#common(declaration), buckets });
+      return quickObserver(metric, buckets, (flush) => this.onScrape(flush));
     });
   }
 
@@ -275,44 +276,71 @@ interface HistogramSeries extends LabelledSeries {
   readonly bucketValues: Record<number, number>;
 }
 
+/** What was observed of a series since somebody looked. */
+interface Tally<S> {
+  readonly series: S;
+  /** By bucket; what is above all of them is only counted. */
+  readonly buckets: Float64Array;
+  count: number;
+  sum: number;
+}
+
 /**
  * As `observer`. Whoever observes often hands in the same frozen labels each time: their series is found by the object
- * itself, where the library checks and sorts the labels anew.
+ * itself, where the library checks and sorts the labels anew, and what was seen is added to it when somebody looks.
  */
-function quickObserver<L extends string>(metric: PromHistogram<L>, buckets: readonly number[]): Observer<L> {
+function quickObserver<L extends string>(
+  metric: PromHistogram<L>,
+  bounds: readonly number[],
+  onScrape: (flush: () => void) => void,
+): Observer<L> {
   const slow = observer(metric);
-  let known = new WeakMap<object, HistogramSeries>();
+  let known = new WeakMap<object, Tally<HistogramSeries>>();
+  let waiting: Tally<HistogramSeries>[] = [];
+  const flush = (): void => {
+    for (const tally of waiting) {
+      const { series, buckets } = tally;
+      series.sum += tally.sum;
+      series.count += tally.count;
+      for (const [i, bound] of bounds.entries()) if (buckets[i]! > 0) series.bucketValues[bound]! += buckets[i]!;
+      buckets.fill(0);
+      tally.sum = 0;
+      tally.count = 0;
+    }
+    waiting = [];
+  };
+  onScrape(flush);
   return {
     observe: (labels, value) => {
-      const series = known.get(labels);
-      if (!series) {
+      const tally = known.get(labels);
+      if (!tally) {
         slow.observe(labels, value);
-        const found = Object.isFrozen(labels) ? matching<HistogramSeries>(metric, labels).next().value : undefined;
-        if (found) known.set(labels, found);
+        const series = Object.isFrozen(labels) ? matching<HistogramSeries>(metric, labels).next().value : undefined;
+        if (series) known.set(labels, { series, buckets: new Float64Array(bounds.length + 1), count: 0, sum: 0 });
         return;
       }
       if (!Number.isFinite(value)) return slow.observe(labels, value);
-      series.sum += value;
-      series.count++;
-      const bound = boundOf(buckets, value);
-      if (bound !== undefined) series.bucketValues[bound]!++;
+      if (tally.count++ === 0) waiting.push(tally);
+      tally.sum += value;
+      tally.buckets[bucketOf(bounds, value)]!++;
     },
     deleteMatching: (labels) => {
+      flush();
       known = new WeakMap();
       slow.deleteMatching(labels);
     },
   };
 }
 
-/** The first bucket that a value belongs to; undefined when it is above all. */
-function boundOf(buckets: readonly number[], value: number): number | undefined {
-  let [low, high] = [0, buckets.length];
+/** The place of the first bound that a value does not exceed; behind the last when it exceeds all. */
+function bucketOf(bounds: readonly number[], value: number): number {
+  let [low, high] = [0, bounds.length];
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (value <= buckets[middle]!) high = middle;
+    if (value <= bounds[middle]!) high = middle;
     else low = middle + 1;
   }
-  return buckets[low];
+  return low;
 }
 
 /** The series whose labels include these. The library has no such call; its own table is the only place where labels are. */

@@ -2,7 +2,6 @@
 // Says which NodeClaims may be disrupted: the conditions Drifted and Consolidatable. Reads NodePools and NodeClasses and
 // writes NodeClaims in the cluster `karpenter`. Pods come in through `status.lastPodEventTime`.
 import { nodeClaimConditions, trueCondition } from '../../../api/conditions.ts';
-import { DurationError, durationMs } from '../../../api/duration.ts';
 import type { NodeClaim } from '../../../api/node-claim.ts';
 import type { NodePool } from '../../../api/node-pool.ts';
 import { wrap } from '../../../base/errors.ts';
@@ -10,11 +9,11 @@ import { deepEqual } from '../../../base/freeze.ts';
 import { isNodeClaimNotFound } from '../../../cloud/errors.ts';
 import type { CloudProvider } from '../../../cloud/provider.ts';
 import { keyOf } from '../../../kube/object.ts';
-import { parseTime } from '../../../kube/time.ts';
 import type { Controller, Result } from '../../../runtime/controller.ts';
 import type { Logger } from '../../../runtime/logging.ts';
 import { type ControllerContext, refersTo } from '../context.ts';
 import type { Draft } from '../draft.ts';
+import { checkConsolidatable } from './consolidatable.ts';
 import { DriftFinder } from './drift.ts';
 
 const name = 'nodeclaim.disruption';
@@ -127,37 +126,6 @@ async function checkDrift(draft: Draft<NodeClaim>, step: DriftStep): Promise<Res
     if (!known) log.debug('marking drifted', { reason });
   }
   return { requeueAfterMs: driftPeriodMs };
-}
-
-/** Sets or clears Consolidatable; when it is too early, says when it is time. */
-function checkConsolidatable(draft: Draft<NodeClaim>, pool: NodePool, now: number, log: Logger): Result {
-  const clear = (reason: string): Result => {
-    if (draft.clear(consolidatable)) log.debug('removing consolidatable status condition', { reason });
-    return {};
-  };
-  if (pool.spec.replicas !== undefined) return clear('the nodepool is static');
-  const afterMs = waitOf(pool);
-  if (afterMs === undefined) return clear('consolidation is disabled');
-  const ready = draft.condition(initialized);
-  if (ready?.status !== 'True') return clear("nodeclaim isn't initialized");
-  const since = parseTime(draft.object.status?.lastPodEventTime ?? ready.lastTransitionTime);
-  const leftMs = since + afterMs - now;
-  if (leftMs > 0) {
-    clear('consolidateAfter window not yet elapsed');
-    return { requeueAfterMs: leftMs };
-  }
-  if (draft.set(trueCondition(consolidatable))) log.debug('marking consolidatable');
-  return {};
-}
-
-/** How long a node must have been quiet; undefined when that is never, also because the time cannot be counted. */
-function waitOf(pool: NodePool): number | undefined {
-  try {
-    return durationMs(pool.spec.disruption?.consolidateAfter ?? '0s');
-  } catch (error) {
-    if (error instanceof DurationError) return undefined;
-    throw error;
-  }
 }
 
 function soonest(...results: readonly Result[]): Result {

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type DaemonSet, kinds } from '../../../kube/kinds.ts';
 import { ownedBy, pendingPod } from '../../../state/testing/objects.ts';
 import { ControllerContext } from '../context.ts';
+import { disruptionConditionsController } from '../disruption/controller.ts';
 import { type ClaimWorld, claimWorld } from '../testing/claim-world.ts';
 import { podEventsController } from './controller.ts';
 
@@ -83,6 +84,28 @@ describe('pods that come and go', () => {
       .patch('p', { metadata: { labels: { a: 'b' } } }, { namespace: 'default' });
     await w.world.settle();
     expect(await lastEvent()).toBe(bound);
+  });
+
+  test('end the quiet of a node in the same write', async () => {
+    await w.run(podEventsController);
+    await w.run(disruptionConditionsController);
+    const pool = await w.world.pool({ spec: { disruption: { consolidateAfter: '30s' } } });
+    await w.write('b', { pool });
+    await w.world.advance(120_000);
+    expect(await w.condition('b', 'consolidatable')).toBe('True Consolidatable');
+    const other = (await w.nodeOf('b'))!.metadata.name!;
+    const seen: string[] = [];
+    w.world.state.sources.nodeClaims.addHandler({
+      updated: ({ metadata, status }) => {
+        const isQuiet = status?.conditions?.some(({ type }) => type === 'Consolidatable') ?? false;
+        if (metadata.name === 'b') seen.push(`${status?.lastPodEventTime} ${isQuiet ? 'quiet' : 'busy'}`);
+      },
+    });
+    const [pod] = await w.world.apply(pendingPod('p'));
+    await w.world.bind(pod, other);
+    expect(seen).toEqual([`${now()} busy`]);
+    await w.world.advance(40_000);
+    expect(await w.condition('b', 'consolidatable')).toBe('True Consolidatable');
   });
 
   test('a restart is no event, but what happened before it is', async () => {

@@ -8,6 +8,7 @@ import { formatTime, parseTime } from '../../../kube/time.ts';
 import type { Controller } from '../../../runtime/controller.ts';
 import { isOwnedByDaemonSet, isTerminal, isTerminating } from '../../../state/pod-predicates.ts';
 import type { ControllerContext } from '../context.ts';
+import { checkConsolidatable } from '../disruption/consolidatable.ts';
 
 /** A NodeClaim is written at most this often. */
 const intervalMs = 10_000;
@@ -23,7 +24,7 @@ export function podEventsController(context: ControllerContext): Controller {
     kind: 'Node',
     concurrent: 1,
     reconciler: {
-      async reconcile(nodeName, signal) {
+      async reconcile(nodeName, signal, { log }) {
         const at = latest.get(nodeName);
         const node = nodes.get(nodeName);
         const [claim, another] = node ? context.claimsOf(node) : [];
@@ -35,8 +36,12 @@ export function podEventsController(context: ControllerContext): Controller {
         const leftMs = written === undefined ? 0 : parseTime(written) + intervalMs - clock.now();
         // Not lost, only late: what happens within the interval is written at its end.
         if (leftMs > 0) return { requeueAfterMs: leftMs };
-        const told = { ...claim, status: { ...claim.status, lastPodEventTime: formatTime(at) } };
-        await claims.patchStatus(claim, told, { signal });
+        const draft = context.draftOfClaim(claim);
+        draft.replace({ ...claim, status: { ...claim.status, lastPodEventTime: formatTime(at) } });
+        // A node that is no longer quiet says so in the same breath.
+        const pool = draft.isTrue(nodeClaimConditions.consolidatable) ? context.poolOf(claim) : undefined;
+        if (pool) checkConsolidatable(draft, pool, clock.now(), log);
+        await claims.patchStatus(claim, draft.object, { signal });
         if (latest.get(nodeName) === at) latest.delete(nodeName);
         return {};
       },

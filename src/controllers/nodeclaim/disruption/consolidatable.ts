@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a node has been quiet for as long as its NodePool asks: the condition Consolidatable.
+import { nodeClaimConditions, trueCondition } from '../../../api/conditions.ts';
+import { DurationError, durationMs } from '../../../api/duration.ts';
+import type { NodeClaim } from '../../../api/node-claim.ts';
+import type { NodePool } from '../../../api/node-pool.ts';
+import { parseTime } from '../../../kube/time.ts';
+import type { Result } from '../../../runtime/controller.ts';
+import type { Logger } from '../../../runtime/logging.ts';
+import type { Draft } from '../draft.ts';
+
+const { initialized, consolidatable } = nodeClaimConditions;
+
+/** Sets or clears Consolidatable; when it is too early, says when it is time. */
+export function checkConsolidatable(draft: Draft<NodeClaim>, pool: NodePool, now: number, log: Logger): Result {
+  const clear = (reason: string): Result => {
+    if (draft.clear(consolidatable)) log.debug('removing consolidatable status condition', { reason });
+    return {};
+  };
+  if (pool.spec.replicas !== undefined) return clear('the nodepool is static');
+  const afterMs = waitOf(pool);
+  if (afterMs === undefined) return clear('consolidation is disabled');
+  const ready = draft.condition(initialized);
+  if (ready?.status !== 'True') return clear("nodeclaim isn't initialized");
+  const since = parseTime(draft.object.status?.lastPodEventTime ?? ready.lastTransitionTime);
+  const leftMs = since + afterMs - now;
+  if (leftMs > 0) {
+    clear('consolidateAfter window not yet elapsed');
+    return { requeueAfterMs: leftMs };
+  }
+  if (draft.set(trueCondition(consolidatable))) log.debug('marking consolidatable');
+  return {};
+}
+
+/** How long a node must have been quiet; undefined when that is never, also because the time cannot be counted. */
+function waitOf(pool: NodePool): number | undefined {
+  try {
+    return durationMs(pool.spec.disruption?.consolidateAfter ?? '0s');
+  } catch (error) {
+    if (error instanceof DurationError) return undefined;
+    throw error;
+  }
+}

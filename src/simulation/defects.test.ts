@@ -46,7 +46,7 @@ describe('the simulator', () => {
   test.each(Object.keys(noticedBy) as Defect[])(
     'finds %s',
     async (defect) => {
-      expect(await hunt(defect, { seeds: huntSeeds.slice(0, 2), hours: 1.4 })).toMatchObject({
+      expect(await hunt(defect, { seeds: huntSeeds.slice(0, 3), hours: 1.4 })).toMatchObject({
         invariant: noticedBy[defect],
       });
     },

@@ -14,8 +14,9 @@ export function clusterFaults({ cluster, coverage }: ClusterFaultParts): Fault[]
   return [
     {
       name: 'cluster/scheduler-away',
-      // Machines come up, and the pods they were bought for stay where they are: nowhere.
-      weight: 1,
+      // Machines come up, and the pods they were bought for stay where they are: nowhere. Often, for it is the only one of its kind
+      // among three dozen, and what it breaks is what a plan rests on.
+      weight: 3,
       inject: () => {
         coverage.count('fault', 'cluster/scheduler-away');
         if (away++ === 0) back = cluster.pauseScheduler();

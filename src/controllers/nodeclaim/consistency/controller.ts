@@ -23,7 +23,7 @@ export function consistencyController(context: ControllerContext): Controller {
     kind: 'NodeClaim',
     concurrent: [10, 1000],
     reconciler: {
-      async reconcile(key, signal, { log }) {
+      async reconcile(key, signal, run) {
         const claim = context.claim(key);
         if (!claim || claim.metadata.deletionTimestamp !== undefined) return {};
         const draft = context.draftOfClaim(claim);
@@ -35,7 +35,7 @@ export function consistencyController(context: ControllerContext): Controller {
         if (leftMs > 0) return { requeueAfterMs: leftMs };
         const issues = nodeShapeIssues(claim, node);
         for (const issue of issues) {
-          log.info('failed consistency check', { issue });
+          run.log.info('failed consistency check', { issue });
           const dedupeValues = [uid, issue];
           clusters.karpenter.events.publish(eventOf(eventKinds.failedConsistencyCheck, claim, issue, { dedupeValues }));
         }

@@ -5,16 +5,20 @@ import { DurationError, durationMs } from '../../../api/duration.ts';
 import type { NodeClaim } from '../../../api/node-claim.ts';
 import type { NodePool } from '../../../api/node-pool.ts';
 import { parseTime } from '../../../kube/time.ts';
-import type { Result } from '../../../runtime/controller.ts';
-import type { Logger } from '../../../runtime/logging.ts';
+import type { ReconcileContext, Result } from '../../../runtime/controller.ts';
 import type { Draft } from '../draft.ts';
 
 const { initialized, consolidatable } = nodeClaimConditions;
 
 /** Sets or clears Consolidatable; when it is too early, says when it is time. */
-export function checkConsolidatable(draft: Draft<NodeClaim>, pool: NodePool, now: number, log: Logger): Result {
+export function checkConsolidatable(
+  draft: Draft<NodeClaim>,
+  pool: NodePool,
+  now: number,
+  run: Pick<ReconcileContext, 'log'>,
+): Result {
   const clear = (reason: string): Result => {
-    if (draft.clear(consolidatable)) log.debug('removing consolidatable status condition', { reason });
+    if (draft.clear(consolidatable)) run.log.debug('removing consolidatable status condition', { reason });
     return {};
   };
   if (pool.spec.replicas !== undefined) return clear('the nodepool is static');
@@ -28,7 +32,7 @@ export function checkConsolidatable(draft: Draft<NodeClaim>, pool: NodePool, now
     clear('consolidateAfter window not yet elapsed');
     return { requeueAfterMs: leftMs };
   }
-  if (draft.set(trueCondition(consolidatable))) log.debug('marking consolidatable');
+  if (draft.set(trueCondition(consolidatable))) run.log.debug('marking consolidatable');
   return {};
 }
 

@@ -115,6 +115,20 @@ describe('Drifted', () => {
     expect(await w.condition('a', 'drifted')).toBe('True ImageDrifted');
   });
 
+  test('is not asked of the cloud again because pods come and go, but at once when the pool changes', async () => {
+    const pool = await w.world.pool();
+    await running(pool);
+    await w.world.advance(minute);
+    const asked = (): number => w.world.cloud.calls.filter(({ method }) => method === 'driftReason').length;
+    const before = asked();
+    for (const lastPodEventTime of ['2026-01-01T00:01:00Z', '2026-01-01T00:01:10Z'])
+      await w.world.karpenter.resource(claimType).patchStatus('a', { status: { lastPodEventTime } });
+    await w.world.advance(1000);
+    expect(asked()).toBe(before);
+    await patchPool({ template: { metadata: { labels: { team: 'red' } } } });
+    expect(asked()).toBeGreaterThan(before);
+  });
+
   test('is nothing for a NodeClaim without a NodePool', async () => {
     await w.write('a');
     await w.world.advance(2 * hour);

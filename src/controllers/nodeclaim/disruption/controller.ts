@@ -9,15 +9,14 @@ import { deepEqual } from '../../../base/freeze.ts';
 import { isNodeClaimNotFound } from '../../../cloud/errors.ts';
 import type { CloudProvider } from '../../../cloud/provider.ts';
 import { keyOf } from '../../../kube/object.ts';
-import type { Controller, Result } from '../../../runtime/controller.ts';
-import type { Logger } from '../../../runtime/logging.ts';
+import type { Controller, ReconcileContext, Result } from '../../../runtime/controller.ts';
 import { type ControllerContext, refersTo } from '../context.ts';
 import type { Draft } from '../draft.ts';
+import { AskedLately, driftPeriodMs } from './asked-lately.ts';
 import { checkConsolidatable } from './consolidatable.ts';
 import { DriftFinder } from './drift.ts';
 
 const name = 'nodeclaim.disruption';
-const driftPeriodMs = 5 * 60_000;
 const { launched, initialized, drifted, consolidatable } = nodeClaimConditions;
 
 /** The controller `nodeclaim.disruption`. */
@@ -25,27 +24,39 @@ export function disruptionConditionsController(context: ControllerContext): Cont
   const { claims, pools, clock } = context;
   const clouds = context.cloudsFor(name);
   const finder = new DriftFinder();
-  claims.informer.addHandler({ deleted: (claim) => finder.forget(claim) });
+  const asked = new AskedLately(clock);
+  claims.informer.addHandler({
+    deleted: (claim) => {
+      finder.forget(claim);
+      asked.forget(claim);
+    },
+  });
   const controller = context.controller({
     name,
     kind: 'NodeClaim',
     concurrent: [10, 1000],
     reconciler: {
-      async reconcile(key, signal, { log }) {
+      async reconcile(key, signal, run) {
         const claim = context.claim(key);
         const pool = claim && context.poolOf(claim);
         if (!claim || !pool || claim.metadata.deletionTimestamp !== undefined) return {};
         const cloud = clouds.ofNodeClaim(claim)!;
         const draft = context.draftOfClaim(claim);
         const now = clock.now();
-        const consolidation = checkConsolidatable(draft, pool, now, log);
+        const consolidation = checkConsolidatable(draft, pool, now, run);
         let failure: unknown;
-        const drift = await checkDrift(draft, { finder, pool, cloud, now, log, signal }).catch((error: unknown) => {
-          failure = wrap('getting drift', error);
-          return {};
-        });
+        const question = { claim, pool, nodeClass: context.nodeClass(claim.spec.nodeClassRef) };
+        const step = { finder, pool, cloud, now, run, signal };
+        const known = asked.rest(question);
+        const drift: Result =
+          known ??
+          (await checkDrift(draft, step).catch((error: unknown) => {
+            failure = wrap('getting drift', error);
+            return {};
+          }));
         if (draft.changed) await draft.save(claims, signal);
         if (failure !== undefined) throw failure;
+        if (!known && drift.requeueAfterMs !== undefined) asked.remember(question);
         return soonest(consolidation, drift);
       },
     },
@@ -100,14 +111,14 @@ interface DriftStep {
   readonly pool: NodePool;
   readonly cloud: CloudProvider;
   readonly now: number;
-  readonly log: Logger;
+  readonly run: Pick<ReconcileContext, 'log'>;
   readonly signal: AbortSignal;
 }
 
 async function checkDrift(draft: Draft<NodeClaim>, step: DriftStep): Promise<Result> {
-  const { finder, pool, cloud, now, log, signal } = step;
+  const { finder, pool, cloud, now, run, signal } = step;
   if (!draft.isTrue(launched)) {
-    if (draft.clear(drifted)) log.debug("removing drift status condition, isn't launched");
+    if (draft.clear(drifted)) run.log.debug("removing drift status condition, isn't launched");
     return {};
   }
   let reason: string;
@@ -120,10 +131,10 @@ async function checkDrift(draft: Draft<NodeClaim>, step: DriftStep): Promise<Res
   }
   const known = draft.condition(drifted);
   if (reason === '') {
-    if (draft.clear(drifted)) log.debug('removing drifted status condition, not drifted');
+    if (draft.clear(drifted)) run.log.debug('removing drifted status condition, not drifted');
   } else {
     draft.set(trueCondition(drifted, reason, reason));
-    if (!known) log.debug('marking drifted', { reason });
+    if (!known) run.log.debug('marking drifted', { reason });
   }
   return { requeueAfterMs: driftPeriodMs };
 }

@@ -24,7 +24,7 @@ export function podEventsController(context: ControllerContext): Controller {
     kind: 'Node',
     concurrent: 1,
     reconciler: {
-      async reconcile(nodeName, signal, { log }) {
+      async reconcile(nodeName, signal, run) {
         const at = latest.get(nodeName);
         const node = nodes.get(nodeName);
         const [claim, another] = node ? context.claimsOf(node) : [];
@@ -40,7 +40,7 @@ export function podEventsController(context: ControllerContext): Controller {
         draft.replace({ ...claim, status: { ...claim.status, lastPodEventTime: formatTime(at) } });
         // A node that is no longer quiet says so in the same breath.
         const pool = draft.isTrue(nodeClaimConditions.consolidatable) ? context.poolOf(claim) : undefined;
-        if (pool) checkConsolidatable(draft, pool, clock.now(), log);
+        if (pool) checkConsolidatable(draft, pool, clock.now(), run);
         await claims.patchStatus(claim, draft.object, { signal });
         if (latest.get(nodeName) === at) latest.delete(nodeName);
         return {};

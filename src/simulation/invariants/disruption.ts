@@ -6,6 +6,7 @@ import type { Pod } from '../../kube/kinds.ts';
 import { parseDuration, parseTime } from '../../kube/time.ts';
 import { collections } from '../collections.ts';
 import type { Change, Facts, Invariant } from '../contract.ts';
+import type { Fleet } from '../process/fleet.ts';
 import {
   beginsDeletion,
   conditionTrue,
@@ -27,8 +28,11 @@ import {
 /** What a decision may not have seen yet: it is made on watches, which may be late, and is 15 s old when it is carried out. */
 const unseenMs = minute;
 
-export function disruptionInvariants(): Invariant[] {
-  return [justified(), withinBudget(), protectedStay()];
+/** What a process that came back had begun before it could know what changed meanwhile: it is over after this. */
+const surpriseMs = 10 * second;
+
+export function disruptionInvariants(parts: { readonly fleet: Fleet }): Invariant[] {
+  return [justified(), withinBudget(parts), protectedStay()];
 }
 
 /** A NodeClaim that the autoscaler deletes is disrupted for a reason, or is of no use any more. */
@@ -84,7 +88,7 @@ class Lately {
 }
 
 /** No more nodes of a pool go at once than its budgets allow for the reason. */
-function withinBudget(): Invariant {
+function withinBudget({ fleet }: { readonly fleet: Fleet }): Invariant {
   const lately = new Lately();
   const allowedNow = (facts: Facts, pool: NodePool, reason: string): number => {
     const nodes = facts.list<NodeClaim>(collections.claims).filter((claim) => {
@@ -132,7 +136,7 @@ function withinBudget(): Invariant {
       markedBy.set(uid, { by: change.by, at: facts.now });
       if (!voluntary.has(reason)) return;
       const pool = facts.get<NodePool>(collections.pools, '', claim.metadata.labels?.[poolLabel] ?? '');
-      if (!pool) return;
+      if (!pool || hasJustResumed(fleet, change)) return;
       report.checked();
       const allowed = lately.note(`${pool.metadata.name}/${reason}`, facts.now, allowedNow(facts, pool, reason));
       const going = facts.list<NodeClaim>(collections.claims).filter((other) => {
@@ -152,6 +156,11 @@ function withinBudget(): Invariant {
       }
     },
   };
+}
+
+/** Whether whoever made a change hung a moment ago: budgets may have become smaller while it could not see. */
+function hasJustResumed(fleet: Fleet, { at, by }: Change): boolean {
+  return fleet.alive.some(({ name, resumedAt }) => name === by && at - resumedAt < surpriseMs);
 }
 
 /** Commands of one pass are marked within this time; the next pass comes later, and takes off what others could not. */

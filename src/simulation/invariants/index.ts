@@ -24,7 +24,7 @@ export function allInvariants(parts: { readonly fleet: Fleet }): Invariant[] {
     ...machineInvariants(),
     podsRun(),
     podsMovedGently(),
-    ...disruptionInvariants(),
+    ...disruptionInvariants(parts),
     limitsKept(),
     ...lifecycleInvariants(),
     littleWaste(),

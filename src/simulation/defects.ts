@@ -43,7 +43,7 @@ export const knownSeeds: Partial<Readonly<Record<Defect, number>>> = {
   'collects-young-machines': 3,
   'cuts-grace': 1,
   'delete-error-is-not-found': 9,
-  'drops-failed-items': 10,
+  'drops-failed-items': 1,
   'event-storm': 5,
   'forgets-daemons': 3,
   'forgets-expiry': 18,

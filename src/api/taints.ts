@@ -5,6 +5,9 @@ import type { Taint } from './shared-schemas.ts';
 /** On a node that is being disrupted: nothing new is placed there. */
 export const disruptedTaint: Readonly<Taint> = { key: 'karpenter.sh/disrupted', effect: 'NoSchedule' };
 
+/** On a node that is going to be disrupted as soon as a budget allows: pods had better go elsewhere. */
+export const leavingTaint: Readonly<Taint> = { key: 'karpenter.sh/leaving', effect: 'PreferNoSchedule' };
+
 /** On a machine from its birth until we have seen it register. */
 export const unregisteredTaint: Readonly<Taint> = { key: 'karpenter.sh/unregistered', effect: 'NoExecute' };
 

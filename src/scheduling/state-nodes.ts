@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes and NodeClaims joined into the nodes that a pass may fill: which labels, taints and room each really has.
 import { labels } from '../api/labels.ts';
-import { isKnownEphemeralTaint, isSameTaint } from '../api/taints.ts';
-import { compareStrings } from '../base/order.ts';
+import { isKnownEphemeralTaint, isSameTaint, leavingTaint } from '../api/taints.ts';
+import { chain, compareStrings } from '../base/order.ts';
 import type { Batch } from './batch.ts';
 import { type HostPort, hostPortsOf } from './host-ports.ts';
 import { isDaemonPod } from './input.ts';
@@ -19,6 +19,8 @@ export interface StateNode {
   readonly labels: Readonly<Record<string, string>>;
   readonly taints: readonly Taint[];
   readonly initialized: boolean;
+  /** Whether a taint of ours asks pods to go elsewhere if they can. */
+  readonly shunned: boolean;
   readonly capacity: ReadonlyMap<string, bigint>;
   /** Allocatable minus what its pods request. */
   readonly available: Amounts;
@@ -138,8 +140,15 @@ export function stateNodes(
       errors.push({ object: `Node/${name}`, reason: shapeOf(joined) ?? problem });
     }
   }
-  return nodes.sort((a, b) => Number(b.initialized) - Number(a.initialized) || compareStrings(a.name, b.name));
+  return nodes.sort(byPreference);
 }
+
+/** Pods that wait go to nodes that are ready, and of these to such as stay: there kube-scheduler will put them. */
+const byPreference: (a: StateNode, b: StateNode) => number = chain(
+  (a, b) => Number(b.initialized) - Number(a.initialized),
+  (a, b) => Number(a.shunned) - Number(b.shunned),
+  (a, b) => compareStrings(a.name, b.name),
+);
 
 /** By node: its CSI drivers. Where they cannot be read, volumes are attached without a limit. */
 function driversOf(problem: Problem, errors: ObjectError[]): ReadonlyMap<string, readonly CSIDriver[]> {
@@ -157,7 +166,7 @@ function shapeOf({ node, claim }: Joined): string | undefined {
   return (node && nodeShape(node)) ?? (claim && nodeShape(claim));
 }
 
-type Described = Pick<StateNode, 'name' | 'hostname' | 'nodePool' | 'labels' | 'taints' | 'initialized'>;
+type Described = Pick<StateNode, 'name' | 'hostname' | 'nodePool' | 'labels' | 'taints' | 'initialized' | 'shunned'>;
 
 function describe(joined: Joined, name: string): Described {
   const { node, claim } = joined;
@@ -172,6 +181,7 @@ function describe(joined: Joined, name: string): Described {
     labels: own[labels.hostname] === undefined ? { ...own, [labels.hostname]: name } : own,
     taints: taintsOf(joined, registered, initialized),
     initialized,
+    shunned: node?.spec?.taints?.some((taint) => isSameTaint(taint, leavingTaint)) ?? false,
   };
 }
 
@@ -190,7 +200,9 @@ function taintsOf(joined: Joined, registered: boolean, initialized: boolean): Ta
   // Until it is registered, a Node may carry what others put on young ones: Cluster API's own taint, say.
   const raw = (registered || isAnother ? node?.spec?.taints : claim?.spec?.taints) ?? [];
   if (raw.length > 0) mustBeTaints(raw);
-  const taints = initialized || isAnother || !claim ? [...raw] : raw.filter((taint) => !isPassing(taint, startup));
+  const isSettled = initialized || isAnother || !claim;
+  // Where our own taint asks pods to go elsewhere they still may go: it asks nothing of plans.
+  const taints = raw.filter((taint) => !isSameTaint(taint, leavingTaint) && (isSettled || !isPassing(taint, startup)));
   if (node?.spec?.unschedulable && !taints.some(({ key }) => key === unschedulable.key)) taints.push(unschedulable);
   return taints;
 }

@@ -3,7 +3,7 @@
 import { nodeClaimConditions } from '../api/conditions.ts';
 import { labels } from '../api/labels.ts';
 import type { NodeClaim } from '../api/node-claim.ts';
-import { isKnownEphemeralTaint, isSameTaint } from '../api/taints.ts';
+import { isKnownEphemeralTaint, isSameTaint, leavingTaint } from '../api/taints.ts';
 import type { Node, Pod } from '../kube/kinds.ts';
 import { type HostPort, hostPortsOf } from '../scheduling/host-ports.ts';
 import type { Taint } from '../scheduling/objects.ts';
@@ -14,6 +14,8 @@ import { evictionCost, isOwnedByDaemonSet } from './pod-predicates.ts';
 
 type StringMap = Readonly<Record<string, string>>;
 const noStrings: StringMap = {};
+
+const isLeaving = (taint: Taint): boolean => isSameTaint(taint, leavingTaint);
 
 /**
  * One machine of the cluster. A live view: it shows the newest Node, NodeClaim and pods. Only ClusterState changes it
@@ -120,9 +122,11 @@ export class StateNode {
     const node = this.#node;
     const isAnother = hasJoinedAgain({ node, claim });
     const raw = (this.registered || isAnother ? node?.spec?.taints : claim?.spec.taints) ?? [];
-    if (!claim || isAnother || this.initialized) return raw;
+    // It asks pods to go elsewhere if they can, and nothing of plans.
+    const lasting = raw.some(isLeaving) ? raw.filter((taint) => !isLeaving(taint)) : raw;
+    if (!claim || isAnother || this.initialized) return lasting;
     const startup = claim.spec.startupTaints ?? [];
-    return raw.filter((taint) => !isKnownEphemeralTaint(taint) && !startup.some((own) => isSameTaint(own, taint)));
+    return lasting.filter((taint) => !isKnownEphemeralTaint(taint) && !startup.some((own) => isSameTaint(own, taint)));
   }
 
   /** All it has; `nodes` is 1. Until it is initialised, what the Node does not report yet is what the cloud promised. */

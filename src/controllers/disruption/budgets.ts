@@ -66,9 +66,14 @@ function isReady(node: Node | undefined): boolean {
 /** What is left of budgets while a method chooses. */
 export class BudgetLedger {
   readonly #left = new Map<string, number>();
+  readonly #allowed = new Map<string, number>();
+  /** Pools of which not all nodes may go at once. */
+  readonly #tight = new Set<string>();
 
   constructor(budgets: Iterable<PoolBudget>) {
-    for (const { pool, allowed, disrupting } of budgets) {
+    for (const { pool, allowed, disrupting, nodes } of budgets) {
+      this.#allowed.set(pool.metadata.name ?? '', allowed);
+      if (allowed < nodes) this.#tight.add(pool.metadata.name ?? '');
       this.#left.set(
         pool.metadata.name ?? '',
         Math.max(0, allowed - disrupting + (planted('budget-off-by-one') ? 1 : 0)),
@@ -78,6 +83,16 @@ export class BudgetLedger {
 
   left(pool: NodePool): number {
     return this.#left.get(pool.metadata.name ?? '') ?? 0;
+  }
+
+  /** How many may be on their way out at once. */
+  allowed(pool: NodePool): number {
+    return this.#allowed.get(pool.metadata.name ?? '') ?? 0;
+  }
+
+  /** Whether only some of its nodes may go at a time. */
+  isTight(pool: NodePool): boolean {
+    return this.#tight.has(pool.metadata.name ?? '');
   }
 
   /** Takes one disruption from the pool's budget; false when there is none left. */

@@ -16,7 +16,6 @@ import { type PoolCatalog, PoolCatalogReader } from '../../state/pool-catalog.ts
 import type { ControllerContext } from '../nodeclaim/context.ts';
 import { protectionEvents } from '../pod-protection.ts';
 import type { PoolBudget } from './budgets.ts';
-import type { Candidate } from './candidates.ts';
 import { Clockwork } from './clockwork.ts';
 import { isInWindow } from './cron-window.ts';
 import { poolBlocked, tellApproved, tellBlocked, tellCandidate, tellRejected, tellUnconsolidatable } from './events.ts';
@@ -27,15 +26,18 @@ import { countScore, disruptionMetrics } from './metrics.ts';
 import { type Among, type Evaluation, Pass } from './plan.ts';
 import { type DisruptionQueue, snakeCase } from './queue.ts';
 import { Recurrences } from './recurrences.ts';
-import { type DisruptionSettings, liveSnapshot, unfinishedMachines, unsettledMachines } from './snapshot.ts';
+import { type DisruptionSettings, liveSnapshot } from './snapshot.ts';
 import { Trial } from './trial.ts';
 import { UnchangedPods } from './unchanged-pods.ts';
+import { isSame, starvedOf, Waiting } from './waiting.ts';
 
 const pollMs = 10_000;
-/** While machines are on trial: others that come to concern a method should not join them late. */
+/** While machines are on trial or wait for a budget: others should not join them late, and they should not wait for long. */
 const trialPollMs = 5000;
 const unsyncedRetryMs = 1000;
 const abnormalMs = 15 * 60_000;
+/** So many nodes at most carry the taint that asks pods to go elsewhere: in a large cluster it would be a flood of writes. */
+const mostLeaving = 128;
 /** For how long a search holds the process at a time. */
 const sliceMs = 10;
 
@@ -62,23 +64,25 @@ export class Disruption {
   /** When each method was last asked. Monotonic. */
   readonly #lastRuns = new Map<string, number>();
   readonly #trials = new Map<Method, Trial>();
+  readonly #waiting: Waiting;
   readonly #recurrences = new Recurrences();
   /** Machines by key that consolidation leaves alone: the same led nowhere before. */
   #held: ReadonlySet<string> = none;
-  /** What the last pass looked at, if it found nothing and nothing is under way. */
+  /** What the last pass looked at, if it changed nothing: until something else is to be seen, or a trial is over, nor does the next. */
   #quiet: readonly unknown[] | undefined;
   readonly #nodes = new NodesBesideHeartbeats();
   readonly #pods = new UnchangedPods();
   readonly #clockwork = new Clockwork();
   /** Whether a command of this pass could not begin. */
   #hasFailed = false;
-  /** What methods that found nothing had looked at. */
-  readonly #resting = new Map<Method, string>();
+  /** Whether a trial began or was decided in this pass: what other methods may choose from is another then. */
+  #hasDecided = false;
 
   constructor(options: DisruptionOptions) {
     const { context } = options;
     this.#options = options;
     this.#context = context;
+    this.#waiting = new Waiting((key) => context.state.nodeByProviderID(key) !== undefined);
     this.#clouds = context.cloudsFor('disruption');
     this.#catalogs = new PoolCatalogReader({ registry: this.#clouds, clock: context.clock });
     this.#invalidBudgets = new ChangeMonitor(context.clock);
@@ -96,27 +100,70 @@ export class Disruption {
     this.#held = this.#recurrences.heldAt(clock.monotonic(), state.nodes());
     const seen = this.#whatMatters(catalog);
     for (const method of this.#options.methods) this.#lastRuns.set(method.name, clock.monotonic());
-    if (seen.every((part, i) => part === this.#quiet?.[i])) {
-      const changesInMs = Math.min(this.#promisesEndInMs(), this.#pausesEndInMs());
-      return { requeueAfterMs: Math.max(0, Math.min(pollMs, changesInMs)) };
-    }
+    const isQuiet = seen.every((part, i) => part === this.#quiet?.[i]);
+    if (isQuiet && this.#decidesInMs() > 0) return { requeueAfterMs: this.#nextLookInMs() };
     this.#quiet = undefined;
     this.#hasFailed = !(await this.#takeBackLostCommands(signal, log));
+    this.#hasDecided = false;
+    await this.#askPodsElsewhere(signal, log);
     this.#tellProtection();
     // Until a search pauses all methods look at one state of the cluster.
     let pass = this.#look(catalog);
+    const waiting = this.#waiting.toString();
     for (const method of this.#options.methods) {
       const { hasBegun, hasPaused } = await this.#disrupt(method, pass, signal, log);
       if (hasBegun) return { requeueAfterMs: 0 };
       if (hasPaused) pass = this.#look(catalog);
     }
-    const isDone = this.#trials.size === 0 && !this.#options.methods.some(({ hasMore }) => hasMore);
-    const promisesEndInMs = this.#promisesEndInMs();
-    if (isDone && !this.#hasFailed) this.#quiet = seen;
-    const changesInMs = Math.min(promisesEndInMs, this.#pausesEndInMs());
-    const dueInMs = [...this.#trials.keys()].map((method) => this.#dueAt(method) - clock.monotonic());
-    const atLatestMs = this.#trials.size > 0 ? trialPollMs : pollMs;
-    return { requeueAfterMs: Math.max(0, Math.min(atLatestMs, changesInMs, ...dueInMs)) };
+    // What a trial ended without may be another method's now.
+    const isDone = !this.#hasDecided && waiting === this.#waiting.toString() && !this.#hasFailed;
+    if (isDone && !this.#options.methods.some(({ hasMore }) => hasMore)) this.#quiet = seen;
+    return { requeueAfterMs: this.#nextLookInMs() };
+  }
+
+  /** When there may be something new, of which there is no sign but time. */
+  #nextLookInMs(): number {
+    const changesInMs = Math.min(this.#promisesEndInMs(), this.#pausesEndInMs(), this.#decidesInMs());
+    return Math.max(0, Math.min(this.#pollMs(), changesInMs));
+  }
+
+  /** When the first trial is decided, or a method that rests searches again; infinite where time alone brings nothing. */
+  #decidesInMs(): number {
+    const now = this.#context.clock.monotonic();
+    let first = Number.POSITIVE_INFINITY;
+    for (const method of this.#options.methods) {
+      const at = this.#trials.has(method) ? this.#dueAt(method) : method.restsUntil;
+      if (at !== undefined) first = Math.min(first, at - now);
+    }
+    return first;
+  }
+
+  #pollMs(): number {
+    return this.#trials.size > 0 || this.#waiting.keys().size > 0 ? trialPollMs : pollMs;
+  }
+
+  /** Pods that come to a machine which goes soon would move twice: kube-scheduler is asked to leave it out. */
+  async #askPodsElsewhere(signal: AbortSignal, log: Logger): Promise<void> {
+    const { state } = this.#context;
+    const all = this.#waiting.keys();
+    const leaving = all.size > mostLeaving ? none : all;
+    const changes = [...state.nodes()].filter(
+      (machine) =>
+        machine.nodeClaim !== undefined &&
+        !machine.markedForDeletion &&
+        DisruptionMarks.isLeaving(machine) !== leaving.has(machine.key),
+    );
+    await Promise.all(
+      changes.map(async (machine) => {
+        try {
+          await this.#options.marks.setLeaving(machine, leaving.has(machine.key), signal);
+        } catch (error) {
+          signal.throwIfAborted();
+          this.#hasFailed = true;
+          log.debug('failed to change the taint of a node', { Node: { name: machine.name }, error: messageOf(error) });
+        }
+      }),
+    );
   }
 
   /** The cluster as it is now. Valid until something is awaited. */
@@ -200,37 +247,64 @@ export class Disruption {
   async #disrupt(method: Method, pass: Pass, signal: AbortSignal, log: Logger): Promise<Outcome> {
     const { clock, metrics } = this.#context;
     const started = clock.monotonic();
-    const not = this.#waitingMachines(method);
-    const without = method.gathers ? this.#held : none;
-    const all = pass.evaluate(method, { not, without });
+    const among = this.#othersChoice(method);
+    const all = pass.evaluate(method, among);
     const trial = this.#trials.get(method);
-    trial?.look(keysOf(all.view), started);
-    if (trial && started < this.#dueAt(method)) return { hasBegun: false, hasPaused: false };
+    if (!this.#isDue(method, all.view, started)) return { hasBegun: false, hasPaused: false };
     const first = trial?.proposals ?? [];
     const only = trial?.conclude(started);
-    const evaluation = only ? pass.evaluate(method, { only, not, without }) : all;
-    if (trial?.isOver) this.#trials.delete(method);
-    // Before the search: if the cluster changes meanwhile, the answer is not about what it became.
-    const restKey = trial ? undefined : this.#restKey(method, evaluation.view);
-    const { result, paused: hasPaused } = await this.#search(method, evaluation, restKey);
+    const evaluation = only ? pass.evaluate(method, { ...among, only }) : all;
+    const { result, paused: hasPaused } = await this.#search(method, evaluation);
     signal.throwIfAborted();
     const isFinal = trial !== undefined || method.validateAfterMs === 0;
     const found =
       isFinal && method.proposeInSteps
-        ? this.#stillStanding(method, result, { ...(only ? { only } : {}), not, without }, pass)
+        ? this.#stillStanding(method, result, { ...among, ...(only ? { only } : {}) }, pass)
         : result;
-    const proposals =
-      restKey === undefined
-        ? this.#validated(method, first, found, evaluation, log)
-        : this.#tried(method, found, evaluation, restKey);
+    const proposals = trial
+      ? this.#validated(method, first, found, evaluation, log)
+      : this.#tried(method, found, evaluation);
+    if (isFinal || result.length === 0) this.#noteWaiting(method, all, evaluation, only);
     this.#tell(method, evaluation, trial !== undefined);
     const reason = method.reason.toLowerCase();
     metrics
       .histogram(disruptionMetrics.evaluationDuration)
       .observe({ reason, consolidation_type: method.consolidationType }, (clock.monotonic() - started) / 1000);
     const fresh = method.gathers ? this.#withoutFutile(proposals, log) : proposals;
+    if (isFinal && fresh.length > 0) await this.#askPodsElsewhere(signal, log);
     const hasBegun = await this.#start(method, fresh, pass.snapshot.catalog, signal, log);
+    // Where nothing could begin, nobody was left over for want of a budget.
+    if (result.length > 0 && !hasBegun && isFinal) this.#waiting.restart(method);
+    this.#endTrial(method, trial, all.view, started);
     return { hasBegun, hasPaused };
+  }
+
+  /** Whether a method is asked now: what it proposed before has stood the test of time, or there was nothing. */
+  #isDue(method: Method, view: MethodView, now: number): boolean {
+    const trial = this.#trials.get(method);
+    if (!trial) return true;
+    trial.look(keysOf(view), now, starvedOf(view));
+    this.#keepWaiting(method, view, trial, now);
+    return now >= this.#dueAt(method);
+  }
+
+  #noteWaiting(method: Method, all: Evaluation, { view }: Evaluation, stood: ReadonlySet<string> = none): void {
+    if (all.view.candidates.length === 0) this.#waiting.forget(method);
+    else this.#waiting.note(method, view, stood);
+  }
+
+  /** Unless somebody is on trial still. */
+  #endTrial(method: Method, trial: Trial | undefined, view: MethodView, now: number): void {
+    if (!trial) return;
+    this.#keepWaiting(method, view, trial, now);
+    this.#hasDecided = true;
+    if (trial.isOver) this.#trials.delete(method);
+  }
+
+  #keepWaiting(method: Method, view: MethodView, trial: Trial, now: number): void {
+    const { same, changed } = this.#waiting.look(method, view);
+    for (const key of changed) trial.restart(key, now);
+    trial.keep(same, now);
   }
 
   /**
@@ -246,9 +320,8 @@ export class Disruption {
   }
 
   /** What a method proposes. It searches in slices: whoever waits for a machine does not wait for it. */
-  async #search(method: Method, { view }: Evaluation, restKey?: string): Promise<Finished<readonly Proposal[]>> {
-    const isResting = restKey !== undefined && this.#resting.get(method) === restKey;
-    if (view.candidates.length === 0 || isResting) return { result: [], paused: false };
+  async #search(method: Method, { view }: Evaluation): Promise<Finished<readonly Proposal[]>> {
+    if (view.candidates.length === 0) return { result: [], paused: false };
     const steps = method.proposeInSteps?.(view);
     if (!steps) return { result: method.propose(view), paused: false };
     return finishInSlices(steps, this.#context.clock, sliceMs);
@@ -292,14 +365,23 @@ export class Disruption {
     return fresh;
   }
 
-  /** Machines that other methods have chosen and wait for. */
-  #waitingMachines(method: Method): Set<string> {
-    const keys = new Set<string>();
+  /**
+   * Machines that other methods have chosen and wait for. What methods have chosen that are asked later does not count against
+   * budgets: they would keep those before them waiting.
+   */
+  #othersChoice(method: Method): Among {
+    const { methods } = this.#options;
+    const [not, spent] = [new Set<string>(), new Set<string>()];
     for (const [other, { proposals }] of this.#trials) {
       if (other === method) continue;
-      for (const { candidates } of proposals) for (const { machine } of candidates) keys.add(machine.key);
+      const isBefore = methods.indexOf(other) < methods.indexOf(method);
+      for (const { candidates } of proposals)
+        for (const { machine } of candidates) {
+          not.add(machine.key);
+          if (isBefore) spent.add(machine.key);
+        }
     }
-    return keys;
+    return { not, spent, closed: this.#waiting.keys(method), without: method.gathers ? this.#held : none };
   }
 
   /** What users and the metrics should know about machines that stay. */
@@ -335,18 +417,14 @@ export class Disruption {
   }
 
   /** What to begin with at once; what has to stand the test of time first is noted. */
-  #tried(method: Method, proposals: readonly Proposal[], { view }: Evaluation, restKey: string): readonly Proposal[] {
-    if (view.candidates.length === 0) return [];
-    if (proposals.length === 0) {
-      this.#resting.set(method, restKey);
-      return [];
-    }
-    this.#resting.delete(method);
-    if (method.validateAfterMs === 0) return proposals;
+  #tried(method: Method, proposals: readonly Proposal[], { view }: Evaluation): readonly Proposal[] {
+    if (proposals.length === 0 || method.validateAfterMs === 0) return proposals;
     for (const proposal of proposals) this.#tellCandidates(proposal);
     const { validateAfterMs: lengthMs, gathers = false } = method;
     const now = this.#context.clock.monotonic();
-    this.#trials.set(method, new Trial(proposals, keysOf(view), now, { lengthMs, gathers }));
+    const { same: stood } = this.#waiting.look(method, view);
+    this.#trials.set(method, new Trial(proposals, keysOf(view), now, { lengthMs, gathers }, stood));
+    this.#hasDecided = true;
     return [];
   }
 
@@ -366,16 +444,6 @@ export class Disruption {
       for (const { machine, nodePool } of candidates)
         if (nodePool.metadata.name === pool) tellApproved(clusters, machine, score);
     }
-  }
-
-  /** What a method's answer depends on: while it is the same, so is the answer. */
-  #restKey({ validateAfterMs }: Method, { candidates, budgets, catalog, snapshot }: MethodView): string {
-    if (validateAfterMs === 0) return this.#options.random.uuid();
-    const { state } = this.#context;
-    const left = catalog.pools.map((pool) => budgets.left(pool)).join();
-    // Machines that become ready to take pods matter as much as those that become ready to go.
-    const closed = [...unfinishedMachines(snapshot), ...unsettledMachines(snapshot)].join();
-    return `${state.consolidationStamp()} ${left} ${candidates.map(({ machine }) => machine.key).join()} ${closed}`;
   }
 
   /** What has stood the test of time: what the method proposes now about machines that concerned it all along. */
@@ -508,17 +576,6 @@ interface Outcome {
 }
 
 const none: ReadonlySet<string> = new Set();
-
-/** Whether nothing changed that a proposal about the machine was based on. */
-function isSame({ reschedulablePods: before, price }: Candidate, now: Candidate | undefined): boolean {
-  const uids = new Set(before.map(({ metadata }) => metadata.uid));
-  return (
-    now !== undefined &&
-    now.price === price &&
-    now.reschedulablePods.length === before.length &&
-    now.reschedulablePods.every(({ metadata }) => uids.has(metadata.uid))
-  );
-}
 
 function keysOf({ candidates }: MethodView): string[] {
   return candidates.map(({ machine }) => machine.key);

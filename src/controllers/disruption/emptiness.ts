@@ -12,6 +12,11 @@ export class Emptiness implements Method {
   readonly disruptionClass = 'graceful';
   readonly consolidationType = 'empty';
   readonly validateAfterMs = 15_000;
+  #deferred: ReadonlySet<string> = new Set();
+
+  get deferred(): ReadonlySet<string> {
+    return this.#deferred;
+  }
 
   concerns(candidate: Candidate): Concern {
     const { nodePool, nodeClaim } = candidate;
@@ -26,6 +31,9 @@ export class Emptiness implements Method {
   /** As many as the budgets allow, in one command. */
   propose({ candidates, budgets }: MethodView): Proposal[] {
     const chosen = candidates.toSorted(bySavings).filter(({ nodePool }) => budgets.take(nodePool));
+    const going = new Set(chosen);
+    const waiting = candidates.filter((one) => !going.has(one) && budgets.allowed(one.nodePool) > 0);
+    this.#deferred = new Set(waiting.map(({ machine }) => machine.key));
     return chosen.length > 0 ? [{ candidates: chosen, replacements: [], destinations: [] }] : [];
   }
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The marks of a disruption that everybody can see: the taint on the Node (cluster `workload`) and the condition on
-// the NodeClaim (cluster `karpenter`). They are put on when a command begins and taken off when it is given up.
+// the NodeClaim (cluster `karpenter`). They are put on when a command begins and taken off when it is given up. Nodes that
+// wait for a budget carry another taint, which asks pods to go elsewhere.
 import { getCondition, nodeClaimConditions, trueCondition } from '../../api/conditions.ts';
 import type { NodeClaim } from '../../api/node-claim.ts';
-import { disruptedTaint, isSameTaint, mergeTaints } from '../../api/taints.ts';
+import { disruptedTaint, isSameTaint, leavingTaint, mergeTaints } from '../../api/taints.ts';
 import { isConflict } from '../../kube/api-error.ts';
 import type { Node } from '../../kube/kinds.ts';
 import type { KubeObject } from '../../kube/object.ts';
@@ -54,6 +55,23 @@ export class DisruptionMarks {
       await nodes.patch(of, withTaints(of, left), { signal, lock: true });
     });
     await this.#changeConditions(nodeClaim, signal, (draft) => draft.clear(disruptionReason));
+  }
+
+  /** Whether pods are asked not to come. */
+  static isLeaving({ node }: StateNode): boolean {
+    return node?.spec?.taints?.some((taint) => isSameTaint(taint, leavingTaint)) ?? false;
+  }
+
+  /** Asks pods to go elsewhere if they can, or no longer. */
+  async setLeaving({ node }: StateNode, leaving: boolean, signal: AbortSignal): Promise<void> {
+    const { nodes } = this.#context;
+    await this.#change(nodes, node, signal, async (of) => {
+      if (of.metadata.deletionTimestamp !== undefined) return;
+      const taints = of.spec?.taints ?? [];
+      const others = taints.filter((taint) => !isSameTaint(taint, leavingTaint));
+      if (others.length < taints.length === leaving) return;
+      await nodes.patch(of, withTaints(of, leaving ? [...others, leavingTaint] : others), { signal, lock: true });
+    });
   }
 
   async #changeConditions(

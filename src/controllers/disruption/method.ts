@@ -13,6 +13,8 @@ import type { DisruptionSnapshot } from './snapshot.ts';
 export interface MethodView {
   /** Those that concern the method, in no particular order. */
   readonly candidates: readonly Candidate[];
+  /** Others that concern the method, and may not go yet: not for long enough. */
+  readonly later: readonly Candidate[];
   readonly budgets: BudgetLedger;
   readonly catalog: PoolCatalog;
   readonly snapshot: DisruptionSnapshot;
@@ -61,6 +63,10 @@ export interface Method {
   readonly gathers?: boolean;
   /** Whether its last answer came for want of time: nothing found does not mean that there is nothing. */
   readonly hasMore?: boolean;
+  /** Until when it finds nothing, unless something changes; monotonic. */
+  readonly restsUntil?: number | undefined;
+  /** Keys of the machines that its last answer would have been about as well, had budgets let them go; undefined: as before. */
+  readonly deferred?: ReadonlySet<string> | undefined;
   concerns(candidate: Candidate): Concern;
   /** What to disrupt now, within the budgets; nothing proposed means that nothing needs doing. Takes no time that matters. */
   propose(view: MethodView): Proposal[];

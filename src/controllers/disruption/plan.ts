@@ -34,6 +34,10 @@ export interface Among {
   readonly only?: ReadonlySet<string>;
   /** Those that others have chosen. */
   readonly not?: ReadonlySet<string>;
+  /** Those of them that count against budgets already, though nobody has begun with them; all unless told. */
+  readonly spent?: ReadonlySet<string>;
+  /** Those that others have decided about and that wait for their budgets. */
+  readonly closed?: ReadonlySet<string>;
   /** Those it leaves alone. */
   readonly without?: ReadonlySet<string>;
 }
@@ -56,10 +60,15 @@ export class Pass {
     const { snapshot } = this;
     const rejections: Rejection[] = [];
     const { candidates, blocked } = this.#candidates(method.disruptionClass);
+    const later: Candidate[] = [];
     const concerned = candidates.filter((candidate) => {
       const { key } = candidate.machine;
-      if (among.not?.has(key) || among.without?.has(key) || (among.only && !among.only.has(key))) return false;
+      if (among.not?.has(key) || among.without?.has(key)) return false;
       const concern = method.concerns(candidate);
+      if (among.only && !among.only.has(key)) {
+        if (concern === true) later.push(candidate);
+        return false;
+      }
       if (typeof concern === 'boolean') return concern;
       rejections.push({ machine: candidate.machine, kind: 'unconsolidatable', why: concern.unconsolidatable });
       return false;
@@ -68,10 +77,11 @@ export class Pass {
     const budgets = poolBudgets({ machines, pools: this.#pools, reason: method.reason, now });
     const view: MethodView = {
       candidates: concerned,
-      budgets: this.#ledger(budgets, among.not ?? none),
+      later,
+      budgets: this.#ledger(budgets, among.spent ?? among.not ?? none),
       catalog,
       snapshot,
-      leaving: among.not ?? none,
+      leaving: new Set([...(among.not ?? none), ...(among.closed ?? none)]),
       reject: ({ machine }, kind, why) => void rejections.push({ machine, kind, why }),
     };
     return { view, budgets, blocked, rejections };

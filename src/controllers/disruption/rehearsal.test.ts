@@ -45,7 +45,7 @@ function removal(
 }
 
 const kept = (problem: Problem, ...proposals: Proposal[]): readonly Proposal[] =>
-  finish(rehearse(problem, proposals, false)).kept;
+  finish(rehearse(problem, proposals, { closely: false })).kept;
 
 test('a command whose pods find the places that were planned is kept', () => {
   const problem = cluster({ a: ['1500m'], b: ['1', '1'], c: ['6'] });

@@ -26,19 +26,23 @@ export interface Rehearsal<T> {
   readonly unplanned: number;
 }
 
-/**
- * Those that still save when pods go where the scheduler puts them. `problem`: the cluster they were planned in. `closely`: each
- * pod where kube-scheduler would put it, which takes longer the larger the cluster; otherwise as plans are made.
- */
+export interface RehearsalOptions {
+  /** Each pod where kube-scheduler would put it, which takes longer the larger the cluster; otherwise as plans are made. */
+  readonly closely: boolean;
+  /** Nodes by name that take pods only where no other does. */
+  readonly avoided?: ReadonlySet<string>;
+}
+
+/** Those that still save when pods go where the scheduler puts them. `problem`: the cluster they were planned in. */
 export function* rehearse<T extends Rehearsed>(
   problem: Problem,
   proposals: readonly T[],
-  closely: boolean,
+  options: RehearsalOptions,
 ): Steps<Rehearsal<T>> {
   let kept = proposals;
   for (let rehearsal = 0; kept.length > 0; rehearsal++) {
     yield;
-    const charges = unplanned(problem, kept, closely);
+    const charges = unplanned(problem, kept, options);
     const extra = kept.reduce((sum, proposal) => sum + (charges.get(proposal) ?? 0), 0);
     const gain = kept.reduce((sum, proposal) => sum + savingsOf(proposal), 0) - extra;
     const worth = kept.filter((proposal) => savingsOf(proposal) > (charges.get(proposal) ?? 0));
@@ -52,13 +56,17 @@ export function* rehearse<T extends Rehearsed>(
 const nothing = { kept: [], gain: 0, unplanned: 0 };
 
 /** What would have to be bought besides, for the pods of each; shared by those who need it together. */
-function unplanned<T extends Rehearsed>(problem: Problem, proposals: readonly T[], closely: boolean): Map<T, number> {
+function unplanned<T extends Rehearsed>(
+  problem: Problem,
+  proposals: readonly T[],
+  { closely, avoided }: RehearsalOptions,
+): Map<T, number> {
   const ownerOf = new Map<string, T>();
   for (const proposal of proposals)
     for (const { reschedulablePods } of proposal.candidates)
       for (const pod of reschedulablePods) ownerOf.set(keyOf(pod), proposal);
   const after = afterwards(problem, proposals);
-  const outcomes = closely ? likely(after) : [planned(after)];
+  const outcomes = closely ? likely(after, avoided) : [planned(after)];
   const charges = new Map<T, number>();
   const charge = (pods: readonly string[], price: number): void => {
     const owners = new Set(pods.flatMap((pod) => ownerOf.get(pod) ?? []));
@@ -76,8 +84,8 @@ interface Outcome {
   readonly failed: readonly string[];
 }
 
-function likely(problem: Problem): Outcome[] {
-  const placement = new LikelyPlacement(problem);
+function likely(problem: Problem, avoided?: ReadonlySet<string>): Outcome[] {
+  const placement = new LikelyPlacement(problem, avoided);
   return courses.map((course) => placement.outcome(course));
 }
 

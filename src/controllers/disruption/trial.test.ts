@@ -38,4 +38,21 @@ describe('a trial', () => {
     expect(trial.dueAt).toBe(130);
     expect(trial.conclude(130).has('a')).toBe(true);
   });
+
+  test.each([false, true])('is over at once for those that stood one before, gathering or not (%s)', (gathers) => {
+    const trial = new Trial([], ['a', 'b'], 100, { lengthMs: 15, gathers }, ['a']);
+    expect(trial.dueAt).toBeLessThanOrEqual(100);
+    expect(trial.conclude(100)).toEqual(new Set(['a']));
+    expect(trial.dueAt).toBe(115);
+  });
+
+  test('is never due for those whose budget is used up, and decides about others as ever', () => {
+    const trial = begin(['a', 'b']);
+    trial.look(['a', 'b'], 105, new Set(['a', 'b']));
+    expect(trial.dueAt).toBe(Number.POSITIVE_INFINITY);
+    trial.look(['a', 'b'], 110, new Set(['a']));
+    expect(trial.dueAt).toBe(115);
+    trial.look(['a', 'b'], 120);
+    expect(trial.conclude(120)).toEqual(new Set(['a', 'b']));
+  });
 });

@@ -55,6 +55,12 @@ describe('a pod that no node can take', () => {
     expect(await world.claims()).toHaveLength(1);
   });
 
+  test('gets one of a pool whose budgets cannot be read: that only keeps its nodes from being disrupted', async () => {
+    const budgets = [{ nodes: '100%', schedule: 'a b c d e', duration: '1h' }];
+    await world.pool({ spec: { disruption: { budgets } } });
+    expect(await provision(pendingPod('web'))).toHaveLength(1);
+  });
+
   test('shares its NodeClaim with others that come at about the same time', async () => {
     world.cloud.types = [instanceType(4)];
     await world.pool();

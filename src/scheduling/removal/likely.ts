@@ -33,6 +33,9 @@ export interface Course {
   readonly first: number;
 }
 
+/** What a node without such a taint scores more than one with it. */
+const weightOfTaints = 300;
+
 export const courses: readonly Course[] = [
   ...[0, 1, 2, 3].map((first): Course => ({ order: 'largest', first })),
   { order: 'around', first: 0 },
@@ -50,8 +53,11 @@ export class LikelyPlacement {
   /** By slot: what the node holds when it is empty. */
   #capacity: Float64Array[] = [];
   #existing: ExistingNodes;
+  readonly #avoided: ReadonlySet<string>;
 
-  constructor(problem: Problem) {
+  /** `avoided`: nodes by name with a taint that asks pods to go elsewhere if they can. */
+  constructor(problem: Problem, avoided: ReadonlySet<string> = new Set()) {
+    this.#avoided = avoided;
     const world = compile(problem);
     this.#world = world;
     this.#existing = new ExistingNodes(world);
@@ -174,6 +180,9 @@ export class LikelyPlacement {
     const [ofCpu, ofMemory] = [used(cpu, request[cpu] ?? 0), used(memory, request[memory] ?? 0)];
     const left = Math.floor((Math.floor(100 * (1 - ofCpu)) + Math.floor(100 * (1 - ofMemory))) / 2);
     const evenness = (a: number, b: number): number => Math.trunc(100 - 50 * Math.abs(a - b));
-    return left + Math.trunc((50 + evenness(ofCpu, ofMemory) - evenness(used(cpu, 0), used(memory, 0))) / 2);
+    const preferred = this.#avoided.has(target.node.name) ? 0 : weightOfTaints;
+    return (
+      preferred + left + Math.trunc((50 + evenness(ofCpu, ofMemory) - evenness(used(cpu, 0), used(memory, 0))) / 2)
+    );
   }
 }

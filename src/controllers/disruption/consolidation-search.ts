@@ -10,6 +10,7 @@ import { Calm, isYoung, tooLittleForNow } from './calm.ts';
 import type { Candidate } from './candidates.ts';
 import { downsized } from './downsizing.ts';
 import { meanRequests, withHeadroom } from './headroom.ts';
+import { LimitLedger } from './limit-ledger.ts';
 import { bySavings, type MethodView, type Proposal, savingsOf } from './method.ts';
 import { neededClaims } from './needed-claims.ts';
 import { type Pieces, piecesOf } from './pieces.ts';
@@ -88,9 +89,11 @@ export class ConsolidationSearch {
 
   /** What of a plan can be done now. */
   *#now(problem: Problem, plan: readonly Proposal[]): Steps<Pieces> {
+    const limits = new LimitLedger(this.#view);
     const pieces = yield* piecesOf(plan, {
       left: (one) => this.#leftFor(one),
       approve: (candidates, claims) => this.#cheaper(candidates, claims),
+      take: (piece) => limits.take(piece),
       needed: (going, claims, others) => neededClaims(problem, going, claims, new Set(others.map(nodeNameOf))),
     });
     if (pieces.deferred.size === 0 || pieces.proposals.length === 0) return pieces;

@@ -53,7 +53,7 @@ const asPlanned: PieceOptions['needed'] = function* (candidates, claims) {
 };
 
 function pieces(proposals: readonly Proposal[], left: number) {
-  const made = finish(piecesOf(proposals, { left: () => left, approve: cheaper, needed: asPlanned }));
+  const made = finish(piecesOf(proposals, { left: () => left, approve: cheaper, needed: asPlanned, take: () => true }));
   return {
     now: made.proposals.map(({ candidates, replacements }) => ({
       going: candidates.map(({ machine }) => machine.key),

@@ -23,6 +23,8 @@ export interface PieceOptions {
     candidates: readonly Candidate[],
     claims: readonly NewNodeClaim[],
   ) => readonly NewNodeClaim[] | string;
+  /** Lets a piece happen; false where it would exceed what its pools may have. */
+  readonly take: (piece: Proposal) => boolean;
   /** Those of the machines that pods of some candidates would go to, when the others of the plan still stand and shun pods. */
   readonly needed: (
     candidates: readonly Candidate[],
@@ -37,6 +39,7 @@ const mostAlone = 6;
 /** What of a plan can be done now. */
 export function* piecesOf(plan: readonly Proposal[], options: PieceOptions): Steps<Pieces> {
   const all = plan.flatMap(({ candidates }) => candidates);
+  if (affordable(all, new Map(), options.left).length === all.length) return { proposals: plan, deferred: new Set() };
   const spent = new Map<string, number>();
   const proposals: Proposal[] = [];
   const deferred = new Set<string>();
@@ -79,10 +82,11 @@ function* pieceOf(
   proposal: Proposal,
   may: readonly Candidate[],
   all: readonly Candidate[],
-  { approve, needed }: PieceOptions,
+  { approve, needed, take }: PieceOptions,
 ): Steps<Proposal | undefined> {
   const { candidates, replacements } = proposal;
-  if (may.length === 0 || may.length === candidates.length) return may.length === 0 ? undefined : proposal;
+  if (may.length === 0) return undefined;
+  if (may.length === candidates.length && take(proposal)) return proposal;
   for (const going of parts(may)) {
     yield;
     const others = all.filter((candidate) => !going.includes(candidate));
@@ -90,7 +94,8 @@ function* pieceOf(
     const approved = approve(going, claims);
     if (typeof approved === 'string') continue;
     const consolidationType = going.length > 1 ? 'multi' : 'single';
-    return { ...proposal, candidates: going, replacements: approved, consolidationType };
+    const piece = { ...proposal, candidates: going, replacements: approved, consolidationType };
+    if (take(piece)) return piece;
   }
   return undefined;
 }

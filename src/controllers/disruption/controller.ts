@@ -70,6 +70,8 @@ export class Disruption {
   #held: ReadonlySet<string> = none;
   /** What the last pass looked at, if it changed nothing: until something else is to be seen, or a trial is over, nor does the next. */
   #quiet: readonly unknown[] | undefined;
+  /** When the last pass was that looked at everything. Monotonic. */
+  #lookedAt = Number.NEGATIVE_INFINITY;
   readonly #nodes = new NodesBesideHeartbeats();
   readonly #pods = new UnchangedPods();
   readonly #clockwork = new Clockwork();
@@ -103,6 +105,7 @@ export class Disruption {
     const isQuiet = seen.every((part, i) => part === this.#quiet?.[i]);
     if (isQuiet && this.#decidesInMs() > 0) return { requeueAfterMs: this.#nextLookInMs() };
     this.#quiet = undefined;
+    this.#lookedAt = clock.monotonic();
     this.#hasFailed = !(await this.#takeBackLostCommands(signal, log));
     this.#hasDecided = false;
     await this.#askPodsElsewhere(signal, log);
@@ -132,8 +135,9 @@ export class Disruption {
     const now = this.#context.clock.monotonic();
     let first = Number.POSITIVE_INFINITY;
     for (const method of this.#options.methods) {
-      const at = this.#trials.has(method) ? this.#dueAt(method) : method.restsUntil;
-      if (at !== undefined) first = Math.min(first, at - now);
+      if (this.#trials.has(method)) first = Math.min(first, this.#dueAt(method) - now);
+      // Whoever had nobody to ask about goes on resting, over time or not.
+      else if ((method.restsUntil ?? 0) > this.#lookedAt) first = Math.min(first, method.restsUntil! - now);
     }
     return first;
   }

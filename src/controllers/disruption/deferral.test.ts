@@ -144,6 +144,17 @@ test('while a budget is used up nobody looks again and again, though nodes of an
   expect(await leaving()).toEqual(['b']);
 });
 
+test('nor when a node that saved nothing may not go any more', async () => {
+  await start('100%');
+  await busy('a', '3900m');
+  run();
+  await world.advance(20_000);
+  await runningPod(world, 'protected', 'a', { annotations: { 'karpenter.sh/do-not-disrupt': 'true' } });
+  const before = await looks();
+  await world.advance(600_000);
+  expect((await looks()) - before).toBeLessThan(100);
+});
+
 async function looks(): Promise<number> {
   let sum = 0;
   for (const result of ['success', 'requeue_after', 'error'])

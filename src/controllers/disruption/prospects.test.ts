@@ -26,10 +26,10 @@ interface Look {
   readonly closed: ReadonlySet<string>;
 }
 
-const types: never[] = [];
+const sameTypes: never[] = [];
 const pool = { metadata: { name: 'pool', uid: 'u', generation: 1 }, spec: {} } as unknown as NodePool;
 
-function look(machines: readonly Machine[], { left = 1, generation = 1 } = {}): Look {
+function look(machines: readonly Machine[], { left = 1, generation = 1, types = sameTypes } = {}): Look {
   const now = 10_000 * minute;
   const nodePool = { ...pool, metadata: { ...pool.metadata, generation } } as NodePool;
   const amounts = (cpu: number) => new Map([['cpu', BigInt(cpu)]]);
@@ -77,14 +77,13 @@ describe('after a search that found nothing', () => {
     ['a pod came', look(but({ used: 90 }))],
     ['a node may no longer go', look(but({ isCandidate: false }))],
     ['a node takes no more pods', look(but({ isClosed: true }))],
-    ['a node is gone', look(ten.slice(1))],
   ])('there is none for five minutes where %s', (_, later) => {
     expect(again(look(ten), later, 299 * second)).toBe(false);
   });
 
   test.each<[string, Look]>([
-    ['a tenth of a node became free', look(but({ used: 40 }))],
-    ['a node is new', look([...ten, { name: 'new', used: 99 }])],
+    ['a quarter of a node became free', look(but({ used: 25 }))],
+    ['a node is new', look([...ten, { name: 'new', used: 60 }])],
     ['more may go', look(ten, { left: 2 })],
     ['a pool changed', look(ten, { generation: 2 })],
   ])('there is one at once where %s', (_, later) => {
@@ -93,12 +92,21 @@ describe('after a search that found nothing', () => {
 
   test('there is one at once where a node is no longer young', () => {
     expect(again(look(but({ ageMs: 9 * minute })), look(but({ ageMs: 11 * minute })), 0)).toBe(true);
-    expect(again(look(but({ ageMs: 8 * minute })), look(but({ ageMs: 9 * minute })), 0)).toBe(false);
+    expect(again(look(but({ ageMs: 8 * minute })), look(but({ ageMs: 9 * minute })), 299 * second)).toBe(false);
   });
 
-  test('there is one after a minute where a little became free', () => {
-    expect(again(look(ten), look(but({ used: 45 })), 59 * second)).toBe(false);
-    expect(again(look(ten), look(but({ used: 45 })), 60 * second)).toBe(true);
+  test.each<[string, Look]>([
+    ['a little became free', look(but({ used: 45 }))],
+    ['a node is new, and full', look([...ten, { name: 'new', used: 100 }])],
+    ['a node is gone', look(ten.slice(1))],
+    ['prices changed', look(ten, { types: [] })],
+  ])('there is one after a minute where %s', (_, later) => {
+    expect(again(look(ten), later, 59 * second)).toBe(false);
+    expect(again(look(ten), later, 60 * second)).toBe(true);
+  });
+
+  test('there is none for five minutes where fewer may go', () => {
+    expect(again(look(ten, { left: 2 }), look(ten, { left: 1 }), 299 * second)).toBe(false);
   });
 
   test('what came and went counts for nothing', () => {

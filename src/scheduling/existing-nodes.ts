@@ -54,7 +54,7 @@ export class ExistingNodes {
     const request = this.#world.requests[shape]!;
     const key = podClass.signature * this.#shapeCount + shape;
     const cursors = this.#cursors[kind.id]!;
-    let position = cursors.get(key) ?? 0;
+    let position = cursors.get(key) ?? this.#world.refused?.[kind.id]?.get(key) ?? 0;
     let remembered = -1;
     let found: Target | undefined;
     for (; position < targets.length; position++) {

@@ -6,6 +6,7 @@ import { Domains, type Ties } from './domains.ts';
 import { ExistingNodes, isOpen } from './existing-nodes.ts';
 import { NewNode, NodeGroup, type Search } from './in-flight.ts';
 import { Limits } from './limits.ts';
+import { Marks } from './marks.ts';
 import { affinityAllows, affinityPossible, type PodClass } from './pod-class.ts';
 import { PoolTerms } from './pool-terms.ts';
 import type { SolveOptions } from './problem.ts';
@@ -84,8 +85,8 @@ export class Packer {
   readonly #cheapOpenings = new Map<Reach, (readonly Opening[])[]>();
   readonly #order: Int32Array;
   readonly #keeps: boolean;
-  /** By pod: 1 once it is placed. */
-  readonly #done: Uint8Array;
+  /** Pods that are placed. */
+  readonly #done: Marks;
 
   /**
    * `order` is the queue, when it is not the usual one; `ties` how domains are chosen that counts leave open; `joins` which
@@ -117,7 +118,7 @@ export class Packer {
     this.#domains = new Domains(world, reservations, ties);
     this.#tally = new Tally(world, this.#domains);
     this.#shapeCount = world.requests.length;
-    this.#done = new Uint8Array(world.batch.pods.length);
+    this.#done = new Marks(world.batch.pods.length, this.#order.length);
     // The first search fills in what is looked for.
     this.#search = {
       key: 0,
@@ -150,7 +151,7 @@ export class Packer {
           again.push(pod);
           continue;
         }
-        if (this.#done[pod] === 1) continue;
+        if (this.#done.has(pod)) continue;
         const same = this.#world.classOf[pod]!.id * this.#shapeCount + batch.shapeOf[pod]!;
         const before = failedAt.get(same);
         const failure =
@@ -657,9 +658,9 @@ export class Packer {
   /** The pod of a shape that is next in the queue, after `skip` others. */
   #waitingPod(waiting: Waiting, skip: number): number | undefined {
     const { pods } = waiting;
-    while (waiting.first < pods.length && this.#done[pods[waiting.first]!] === 1) waiting.first++;
+    while (waiting.first < pods.length && this.#done.has(pods[waiting.first]!)) waiting.first++;
     let left = skip;
-    for (let i = waiting.first; i < pods.length; i++) if (this.#done[pods[i]!] === 0 && left-- === 0) return pods[i];
+    for (let i = waiting.first; i < pods.length; i++) if (!this.#done.has(pods[i]!) && left-- === 0) return pods[i];
     return undefined;
   }
 
@@ -702,7 +703,7 @@ export class Packer {
 
   #log(pod: number, target: Target | undefined, node: NewNode | undefined): void {
     this.#version++;
-    this.#done[pod] = 1;
+    this.#done.add(pod);
     if (this.#thrift) {
       const market = this.#reaches.of(this.#world.classOf[pod]!).market;
       if (market)

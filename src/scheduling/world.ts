@@ -53,6 +53,8 @@ export interface World {
   readonly dialects: Dialects;
   readonly templates: readonly Template[];
   readonly kinds: readonly NodeKind[];
+  /** By kind and what is looked for (host rules, ports and requests): the position before which no node has room, where that is known. */
+  readonly refused?: readonly ReadonlyMap<number, number>[];
   readonly targets: readonly Target[];
   readonly keys: readonly TopologyKey[];
   /** By topology key and template: 1 for each domain that nodes of the template can have. */

@@ -257,7 +257,7 @@ export class Removals {
   #buy({ slots, pods, budget, isPromising }: Order): Purchase | undefined {
     let best: Purchase | undefined;
     const order = Int32Array.from(pods);
-    const world: World = { ...this.world, batch: { ...this.world.batch, order } };
+    const world: World = { ...this.world, refused: this.#cursors, batch: { ...this.world.batch, order } };
     const restore = this.#remember(pods);
     const memo = new ThriftMemo();
     const attempt = ({ tolerance, ties, joins }: Way): void => {

@@ -10,6 +10,12 @@ import type { MethodView } from './method.ts';
 /** A machine is young for so long. */
 const youngMs = 10 * 60_000;
 
+/**
+ * What each pod that moves has to save, as a share of what a pod costs on average. Measured on the guarded race, six seeds: at a half
+ * 35 pods move and the race costs 0.82 $, at two thirds 13 and 0.88 $, at the whole 2 and 0.93 $.
+ */
+const worthMoving = 2 / 3;
+
 export const tooLittleForNow =
   'It was bought less than ten minutes ago, and would save too little for the pods it moves';
 
@@ -38,7 +44,7 @@ export class Calm {
     const isCalm = candidates.some(
       (candidate) => budgets.isTight(candidate.nodePool) && isYoung(candidate, snapshot.now),
     );
-    return isCalm && savings < pods * this.#costOfPod() * (1 - 1e-9);
+    return isCalm && savings < pods * this.#costOfPod() * worthMoving;
   }
 
   /** By the hour, over all machines of ours. */

@@ -62,6 +62,18 @@ async function replacements(): Promise<NodeClaim[]> {
   return (await world.claims()).filter((claim) => getCondition(claim, 'Initialized')?.status !== 'True');
 }
 
+/** Two nodes have drifted, with a pod each, of which so many may go at once; the first replacement has a machine. */
+async function replaceTwo(nodes: string): Promise<void> {
+  await start({ spec: { disruption: { budgets: [{ nodes }] } } });
+  for (const name of ['a', 'b']) {
+    await drifting(name);
+    await runningPod(world, `pod-of-${name}`, name, { spec: cpu('3') });
+  }
+  run();
+  await world.settle();
+  await world.launch();
+}
+
 describe('a drifted node', () => {
   test('without pods goes at once, without a replacement', async () => {
     await start();
@@ -108,14 +120,7 @@ describe('a drifted node', () => {
   });
 
   test('waits for a machine that was bought before and that nobody else needs, instead of buying one more', async () => {
-    await start({ spec: { disruption: { budgets: [{ nodes: '1' }] } } });
-    for (const name of ['a', 'b']) {
-      await drifting(name);
-      await runningPod(world, `pod-of-${name}`, name, { spec: cpu('3') });
-    }
-    run();
-    await world.settle();
-    await world.launch();
+    await replaceTwo('1');
     const [replacement] = await replacements();
     // It registers, and never gets into service: the command is given up, and the next one finds it waiting.
     await world.advance(12 * 60_000);
@@ -133,14 +138,7 @@ describe('a drifted node', () => {
   });
 
   test('does not wait for a machine that another one is replaced by', async () => {
-    await start({ spec: { disruption: { budgets: [{ nodes: '2' }] } } });
-    for (const name of ['a', 'b']) {
-      await drifting(name);
-      await runningPod(world, `pod-of-${name}`, name, { spec: cpu('3') });
-    }
-    run();
-    await world.settle();
-    await world.launch();
+    await replaceTwo('2');
     await world.advance(15_000);
     expect(await replacements()).toHaveLength(2);
   });

@@ -3,7 +3,7 @@
 import type { Pod, PodDisruptionBudget } from '../kube/kinds.ts';
 import { compileLabelSelector, type Labels, nothing, type Selector, SelectorError } from '../kube/labels.ts';
 import { keyOf } from '../kube/object.ts';
-import { isDisruptable, isEvictable, isReschedulable } from './pod-predicates.ts';
+import { isDisruptable, isEvictable, isReschedulable, isUnready } from './pod-predicates.ts';
 
 interface Budget {
   readonly budget: PodDisruptionBudget;
@@ -108,10 +108,6 @@ export class PdbLimits {
 function neverAllows({ spec }: PodDisruptionBudget): boolean {
   const { maxUnavailable: most, minAvailable: least } = spec ?? {};
   return most === 0 || most === '0' || most === '0%' || least === '100%';
-}
-
-function isUnready(pod: Pod): boolean {
-  return pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'False') ?? false;
 }
 
 function selectorOf(budget: PodDisruptionBudget): Selector {

@@ -24,6 +24,11 @@ export function isTerminating(pod: Pod): boolean {
   return pod.metadata.deletionTimestamp !== undefined;
 }
 
+/** Says of itself that it is not ready: what says nothing does not. */
+export function isUnready(pod: Pod): boolean {
+  return pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'False') ?? false;
+}
+
 /** Neither over nor on its way out. */
 export function isActive(pod: Pod): boolean {
   return !isTerminal(pod) && !isTerminating(pod);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether another search can be expected to find something where the last one found nothing. A cluster that only becomes fuller
-// offers less than before; what little is new or became free can wait a minute; what is much is looked at at once. A search costs as much whether it finds something or not, and nearly all of them find nothing.
+// offers less than before; what little is new or became free can wait a minute; what is much is looked at at once. A search costs as much
+// whether it finds something or not, and nearly all of them find nothing.
 import type { ReadonlyAmounts } from '../../state/amounts.ts';
 import type { StateNode } from '../../state/state-node.ts';
 import { isYoung } from './calm.ts';

@@ -2,6 +2,7 @@
 // Pods report all day long: a container restarted, a probe failed. Of all that, disruption looks at little: whoever rests
 // while nothing changes must not take the rest for a change.
 import type { Pod } from '../../kube/kinds.ts';
+import { isSameBesideStatus } from '../same-pod.ts';
 import { SettledList } from '../settled-list.ts';
 
 /** Tells lists of pods that differ only in what disruption does not look at from others. */
@@ -11,18 +12,8 @@ export class UnchangedPods extends SettledList<Pod> {
   }
 }
 
-/** Parts that did not change are the same object in memory: whatever is another one counts as a change. */
 function isAlike(a: Pod, b: Pod): boolean {
-  const [was, is] = [a.metadata, b.metadata];
-  return (
-    a.spec === b.spec &&
-    was.uid === is.uid &&
-    was.labels === is.labels &&
-    was.annotations === is.annotations &&
-    was.ownerReferences === is.ownerReferences &&
-    was.deletionTimestamp === is.deletionTimestamp &&
-    hasSameStatus(a, b)
-  );
+  return isSameBesideStatus(a, b) && hasSameStatus(a, b);
 }
 
 function hasSameStatus(a: Pod, b: Pod): boolean {

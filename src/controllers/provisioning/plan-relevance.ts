@@ -1,25 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which differences between two versions of an object can change a plan. Kubelets, controllers and we ourselves write into
 // statuses all day long; a plan looks at little of that.
-import { nodeClaimConditions } from '../../api/conditions.ts';
+import { hasTrueConditions, nodeClaimConditions } from '../../api/conditions.ts';
 import { annotations } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/node-claim.ts';
 import type { NodePool } from '../../api/node-pool.ts';
 import { deepEqual } from '../../base/freeze.ts';
 import type { DaemonSet, Node, Pod, PodDisruptionBudget } from '../../kube/kinds.ts';
 import type { ObjectMeta } from '../../kube/object.ts';
-import { isTerminal } from '../../state/pod-predicates.ts';
+import { isTerminal, isUnready } from '../../state/pod-predicates.ts';
+import { isSameBesideStatus } from '../same-pod.ts';
 
 /** Whether a plan sees no difference between two versions of a pod. */
 export function isSameToPlanPod(a: Pod, b: Pod): boolean {
-  const [was, is] = [a.metadata, b.metadata];
   return (
-    a.spec === b.spec &&
-    was.uid === is.uid &&
-    was.labels === is.labels &&
-    was.annotations === is.annotations &&
-    was.ownerReferences === is.ownerReferences &&
-    was.deletionTimestamp === is.deletionTimestamp &&
+    isSameBesideStatus(a, b) &&
     isTerminal(a) === isTerminal(b) &&
     (b.spec.nodeName ? isSameOnNode(a, b) : isSameInQueue(a, b))
   );
@@ -31,6 +26,7 @@ function isSameOnNode(a: Pod, b: Pod): boolean {
   const isProtected = b.metadata.annotations?.[annotations.doNotDisrupt] !== undefined;
   return (
     (!isProtected || was.startTime === is.startTime) &&
+    // Some budgets let go of pods that are not ready.
     isUnready(a) === isUnready(b) &&
     sameResources(was.containerStatuses, is.containerStatuses) &&
     sameResources(was.initContainerStatuses, is.initContainerStatuses)
@@ -43,11 +39,6 @@ function isSameInQueue(a: Pod, b: Pod): boolean {
 
 function scheduledReason({ status }: Pod): string | undefined {
   return status?.conditions?.find(({ type }) => type === 'PodScheduled')?.reason;
-}
-
-/** Some budgets let go of pods that are not ready. */
-function isUnready({ status }: Pod): boolean {
-  return status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'False') ?? false;
 }
 
 type ContainerStatuses = NonNullable<Pod['status']>['containerStatuses'];
@@ -84,9 +75,8 @@ export function isSameToPlanClaim(a: NodeClaim, b: NodeClaim): boolean {
   );
 }
 
-function isTerminating({ status }: NodeClaim): boolean {
-  const { instanceTerminating } = nodeClaimConditions;
-  return status?.conditions?.some(({ type, status: is }) => type === instanceTerminating && is === 'True') ?? false;
+function isTerminating(claim: NodeClaim): boolean {
+  return hasTrueConditions(claim, nodeClaimConditions.instanceTerminating);
 }
 
 /** Of pools, DaemonSets and budgets a plan reads what users wrote, never what was found. */

@@ -37,7 +37,8 @@ export type Answer =
   | { readonly of: 'ready'; readonly nodes: number; readonly pods: number }
   | { readonly of: 'pend'; readonly firstAt: number; readonly lastAt: number }
   | { readonly of: 'await-running'; readonly claims: number; readonly lastClaimAt: number; readonly runningAt: number }
-  | { readonly of: 'touch-pods' }
+  /** How much JSON its watchers get to read. */
+  | { readonly of: 'touch-pods'; readonly bytes: number }
   | { readonly of: 'heartbeats'; readonly sent: number };
 
 const [kubeconfigPath = '', nodesText = '', podsText = ''] = process.argv.slice(2);
@@ -383,16 +384,18 @@ async function obey(command: Command): Promise<void> {
     }
     case 'touch-pods': {
       const some = allPods.list().filter(({ metadata }) => metadata.namespace !== 'kube-system');
+      let bytes = 0;
       for (let i = 0; i < command.count; i++) {
         const { name = '', namespace } = some[(i * 7919) % some.length]!.metadata;
         const status = {
           conditions: [{ type: 'ContainersReady', status: i % 2 ? 'True' : 'False', message: String(i) }],
         };
-        await pods.patch(name, { status }, { namespace, subresource: 'status', type: 'strategic' });
+        const pod = await pods.patch(name, { status }, { namespace, subresource: 'status', type: 'strategic' });
+        bytes += JSON.stringify(pod).length;
         // Lets the watchers be served in between.
         if (i % 100 === 99) await clock.breathe();
       }
-      send({ of: 'touch-pods' });
+      send({ of: 'touch-pods', bytes });
       return;
     }
     case 'heartbeats': {

@@ -106,6 +106,46 @@ describe('a pod in memory', () => {
     expect(slim({ ...full, spec: rest }, one).spec).not.toHaveProperty('nodeSelector');
   });
 
+  describe('of which a new version came', () => {
+    const slim = slimTransforms()(kinds.Pod)!;
+    const next = (): Pod => ({ ...structuredClone(full), metadata: { ...full.metadata, resourceVersion: '2' } });
+    const old = slim({ ...full, metadata: { ...full.metadata, resourceVersion: '1', finalizers: ['own'] } });
+
+    test('is the one it was while nothing that is kept changed', () => {
+      const pod = next();
+      pod.metadata.finalizers = ['own'];
+      pod.status!.podIP = '10.0.0.2';
+      pod.status!.conditions!.push({ type: 'ContainersReady', status: 'False' });
+      pod.spec.containers[0]!.env = [];
+      expect(slim(pod, old)).toBe(old);
+    });
+
+    // An informer takes two of the same version for the same: whatever changed must come with the new one.
+    const changes: Readonly<Record<string, (pod: Pod) => void>> = {
+      'a label': (pod) => (pod.metadata.labels = { app: 'other' }),
+      'its labels': (pod) => delete pod.metadata.labels,
+      'an annotation': (pod) => (pod.metadata.annotations = { 'karpenter.sh/do-not-disrupt': 'false' }),
+      'its end': (pod) => (pod.metadata.deletionTimestamp = '2026-01-01T00:00:00Z'),
+      'its finalizers': (pod) => (pod.metadata.finalizers = []),
+      'its uid': (pod) => (pod.metadata.uid = 'another'),
+      'its node': (pod) => (pod.spec.nodeName = 'node-2'),
+      'its tolerations': (pod) => delete pod.spec.tolerations,
+      'its requests': (pod) => (pod.spec.containers[0]!.resources = {}),
+      'its phase': (pod) => (pod.status!.phase = 'Failed'),
+      'a condition': (pod) => (pod.status!.conditions![0]!.status = 'False'),
+      'one condition more': (pod) => pod.status!.conditions!.push({ type: 'PodScheduled', status: 'True' }),
+      'a resize': (pod) => delete pod.status!.containerStatuses![0]!.resources,
+      'its status': (pod) => delete pod.status,
+    };
+    test.each(Object.keys(changes))('is another one with %s', (name) => {
+      const pod = next();
+      pod.metadata.finalizers = ['own'];
+      changes[name]!(pod);
+      expect(slim(pod, old)).toEqual(slimPod(pod));
+      expect(slim(pod, old).metadata.resourceVersion).toBe('2');
+    });
+  });
+
   test('keeps the conditions that are read', () => {
     const condition = (type: string) => ({ type, status: 'True' as const });
     const types = ['Initialized', 'PodScheduled', 'ContainersReady', 'Ready'];

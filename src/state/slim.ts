@@ -60,16 +60,18 @@ export function slimTransforms(): <T extends KubeObject>(
   };
 }
 
-/** A pod without what nobody reads. Parts that did not change are those of `old`, the same pod as it was. */
+/**
+ * A pod without what nobody reads. Parts that did not change are those of `old`, the same pod as it was; `old` itself, with
+ * the version it had, when nothing that is kept changed: of most of what a kubelet writes nobody has to hear.
+ */
 export function slimPod(pod: Pod, sharing: Sharing = nobody, old?: Pod): Pod {
-  const { status } = pod;
-  const slim: Pod = {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: slimMetadata(pod.metadata, sharing, old?.metadata),
-    spec: slimSpec(pod.spec, sharing, old?.spec),
-  };
-  return status ? { ...slim, status: slimStatus(status, sharing, old?.status) } : slim;
+  const metadata = slimMetadata(pod.metadata, sharing, old?.metadata);
+  const spec = slimSpec(pod.spec, sharing, old?.spec);
+  const status = pod.status && slimStatus(pod.status, sharing, old?.status);
+  if (old && spec === old.spec && status === old.status && isSame(metadata, old.metadata, 'resourceVersion'))
+    return old;
+  const slim: Pod = { apiVersion: 'v1', kind: 'Pod', metadata, spec };
+  return status ? { ...slim, status } : slim;
 }
 
 /** A node without its list of images: often the larger half of it. */
@@ -89,6 +91,7 @@ function slimMetadata(metadata: ObjectMeta, sharing: Sharing, old?: ObjectMeta):
   const known = annotations && keptOf(annotations);
   if (known) kept.annotations = sharing.part(known, old?.annotations);
   if (ownerReferences) kept.ownerReferences = sharing.part(ownerReferences, old?.ownerReferences);
+  if (old?.finalizers && deepEqual(rest.finalizers, old.finalizers)) kept.finalizers = old.finalizers;
   return kept;
 }
 
@@ -136,10 +139,10 @@ export function slimSpec(spec: PodSpec, sharing: Sharing = nobody, old?: PodSpec
   return old && isSame(kept, old) ? old : (kept as PodSpec);
 }
 
-/** Whether two objects hold the very same parts. */
-function isSame(a: object, b: object): boolean {
+/** Whether two objects hold the very same parts, but for one. */
+function isSame(a: object, b: object, but?: string): boolean {
   const [left, right] = [a as Record<string, unknown>, b as Record<string, unknown>];
-  for (const key in left) if (left[key] !== right[key]) return false;
+  for (const key in left) if (left[key] !== right[key] && key !== but) return false;
   for (const key in right) if (!(key in left)) return false;
   return true;
 }
@@ -177,7 +180,7 @@ function slimStatus(status: PodStatus, sharing: Sharing, old?: PodStatus): PodSt
   if (resourceClaimStatuses) kept.resourceClaimStatuses = resourceClaimStatuses;
   if (containers) kept.containerStatuses = sharing.part(containers, old?.containerStatuses);
   if (initContainers) kept.initContainerStatuses = sharing.part(initContainers, old?.initContainerStatuses);
-  return kept;
+  return old && isSame(kept, old) ? old : kept;
 }
 
 type PodCondition = NonNullable<PodStatus['conditions']>[number];

@@ -2,9 +2,12 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { labels } from '../api/labels.ts';
 import { type TestWorld, testWorld } from '../controllers/testing/world.ts';
+import { kinds, type Pod } from '../kube/kinds.ts';
 import type { KubeObject } from '../kube/object.ts';
 import { formatAmounts } from './amounts.ts';
 import type { ClusterState } from './cluster-state.ts';
+import type { PoolCatalog } from './pool-catalog.ts';
+import { snapshotProblem } from './snapshot.ts';
 import { boundPod, launchedClaim, node, ownedBy, pendingPod } from './testing/objects.ts';
 
 let world: TestWorld;
@@ -252,6 +255,82 @@ describe('promises', () => {
     expect(state.isNominated('fake://a')).toBe(true);
     await world.advance(1);
     expect(state.isNominated('fake://a')).toBe(false);
+  });
+});
+
+describe('the place of a pod that has to leave its machine', () => {
+  const uids = new Map<string, string>();
+  const ofSet = (pod: Pod, set: string): Pod => {
+    const owned = ownedBy(pod, 'apps/v1', 'ReplicaSet', set);
+    const [owner] = owned.metadata.ownerReferences!;
+    return { ...owned, metadata: { ...owned.metadata, ownerReferences: [{ ...owner!, uid: uids.get(set)! }] } };
+  };
+  const promised = () => {
+    const catalog = { pools: [], instanceTypes: {}, labels: {}, failures: [] } as unknown as PoolCatalog;
+    const { registry, clock } = world;
+    return snapshotProblem(state, { catalog, registry, now: clock.now(), keepsPromises: true }).state?.promised;
+  };
+  const waiting = (name: string, set = 'web') => ofSet(pendingPod(name), set);
+
+  beforeEach(async () => {
+    for (const name of ['web', 'other']) {
+      const labels = { app: name };
+      const template = { metadata: { labels }, spec: { containers: [{ name: 'main', image: 'app' }] } };
+      const [set] = await world.apply({
+        apiVersion: 'apps/v1',
+        kind: 'ReplicaSet',
+        metadata: { name, namespace: 'default' },
+        spec: { replicas: 0, selector: { matchLabels: labels }, template },
+      } as KubeObject);
+      uids.set(name, set!.metadata.uid!);
+    }
+    await given(
+      node('old', { spec: { providerID: 'fake://old' } }),
+      ofSet(boundPod('web-1', 'old'), 'web'),
+      launchedClaim('bought', { providerID: 'fake://bought' }),
+    );
+    state.trackCreated(launchedClaim('bought', { providerID: 'fake://bought' }), ['default/web-1']);
+  });
+
+  test('is where it was planned, once the machine is to go', () => {
+    expect(promised()).toEqual({});
+    state.markForDeletion(['fake://old']);
+    expect(promised()).toEqual({ 'default/web-1': 'bought' });
+    state.unmarkForDeletion(['fake://old']);
+    expect(promised()).toEqual({});
+  });
+
+  test('is for the pod that its owner makes in its stead, and for no other', async () => {
+    state.markForDeletion(['fake://old']);
+    await world.workload.resource(kinds.Pod).delete('web-1', { namespace: 'default' });
+    await given(waiting('other', 'other'), waiting('web-2'), waiting('web-3'));
+    expect(promised()).toEqual({ 'default/web-2': 'bought' });
+  });
+
+  test('is left as soon as the pod is told to stop: the next comes before it is gone', async () => {
+    state.markForDeletion(['fake://old']);
+    await world.workload
+      .resource(kinds.Pod)
+      .patch('web-1', { metadata: { finalizers: ['example.com/slow'] } }, { namespace: 'default' });
+    await world.workload.resource(kinds.Pod).delete('web-1', { namespace: 'default' });
+    await given(waiting('web-2'));
+    await given(waiting('web-3'));
+    expect(promised()).toEqual({ 'default/web-2': 'bought' });
+  });
+
+  test('is not kept for ever', async () => {
+    state.markForDeletion(['fake://old']);
+    await world.workload.resource(kinds.Pod).delete('web-1', { namespace: 'default' });
+    await world.settle();
+    await world.advance(20_000);
+    await given(waiting('web-2'));
+    expect(promised()).toEqual({});
+  });
+
+  test("is nobody else's when the pod goes from a machine that stays", async () => {
+    await world.workload.resource(kinds.Pod).delete('web-1', { namespace: 'default' });
+    await given(waiting('web-2'));
+    expect(promised()).toEqual({});
   });
 });
 

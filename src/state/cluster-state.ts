@@ -17,11 +17,12 @@ import { CreatedClaims } from './created-claims.ts';
 import { type LaunchHold, LaunchingClaims } from './launching-claims.ts';
 import { NodePods } from './node-pods.ts';
 import { PodBookkeeping } from './pod-bookkeeping.ts';
-import { isOwnedByDaemonSet, isProvisionable, podId } from './pod-predicates.ts';
+import { controllerOf, isOwnedByDaemonSet, isProvisionable, isReschedulable, podId } from './pod-predicates.ts';
 import { PodUsages } from './pod-usage.ts';
 import { PoolTotals } from './pool-totals.ts';
 import { type StateSources, stateSources } from './sources.ts';
 import { StateNode } from './state-node.ts';
+import { Vacancies } from './vacancies.ts';
 
 export interface ClusterStateOptions {
   readonly clusters: Clusters;
@@ -48,6 +49,7 @@ export class ClusterState {
   readonly #registry: CloudRegistry;
   readonly #clock: Clock;
   readonly #nominationMs: number;
+  readonly #vacancies = new Vacancies();
   readonly #created: CreatedClaims;
   readonly #stamp: ConsolidationStamp;
   readonly #totals = new PoolTotals((pool) => {
@@ -279,7 +281,12 @@ export class ClusterState {
       this.#putClaim(claim);
       this.#created.track(name);
     }
-    this.#launching.plan(name, pods);
+    const planned = [...pods];
+    this.#launching.plan(name, planned);
+    for (const key of planned) {
+      const uid = this.sources.pods.get(key)?.metadata.uid;
+      if (uid !== undefined) this.bookkeeping.assign(uid, name);
+    }
   }
 
   /** Ends what goes on in the background. */
@@ -383,14 +390,18 @@ export class ClusterState {
       if (bound !== nodeName) this.#bindings.set(id, nodeName);
       if (outcome !== 'changed') this.markUnconsolidated();
     }
-    if (isProvisionable(pod)) this.#pending.set(id, pod);
-    else this.#pending.delete(id);
+    if (!isReschedulable(pod)) this.#leavePlace(id, pod);
+    if (isProvisionable(pod)) {
+      if (!this.#pending.has(id)) this.#takePlace(id, pod);
+      this.#pending.set(id, pod);
+    } else this.#pending.delete(id);
     if (pod.metadata.ownerReferences && isOwnedByDaemonSet(pod)) this.#putDaemonPod(id, pod);
   }
 
   #removePod(pod: Pod): void {
     const id = podId(pod);
     const bound = this.#bindings.get(id);
+    this.#leavePlace(id, pod);
     if (bound !== undefined) this.#unbind(id, bound);
     this.#pending.delete(id);
     this.bookkeeping.forget(id);
@@ -399,6 +410,21 @@ export class ClusterState {
     pods?.delete(id);
     if (pods?.size === 0) this.#daemonPods.delete(set);
     this.markUnconsolidated();
+  }
+
+  /** A pod that has to leave its machine, and had a place elsewhere, is over: the place is for the one that comes after it. */
+  #leavePlace(id: string, pod: Pod): void {
+    const claim = this.bookkeeping.of(id)?.nodeClaim;
+    if (claim === undefined || !this.nodeOfPod(id)?.markedForDeletion) return;
+    this.bookkeeping.release(id);
+    const now = this.#clock.now();
+    this.#vacancies.leave(controllerOf(pod)?.uid, claim, now, now + this.#nominationMs);
+  }
+
+  #takePlace(id: string, pod: Pod): void {
+    if (this.bookkeeping.of(id)?.nodeClaim !== undefined) return;
+    const claim = this.#vacancies.take(controllerOf(pod)?.uid, this.#clock.now());
+    if (claim !== undefined) this.bookkeeping.assign(id, claim);
   }
 
   #unbind(id: string, nodeName: string): void {

@@ -80,6 +80,12 @@ export class PodBookkeeping {
     this.#entry(uid).nodeClaim = nodeClaim;
   }
 
+  /** The pod runs on no NodeClaim that was made for it. */
+  release(uid: string): void {
+    const times = this.#times.get(uid);
+    if (times) delete times.nodeClaim;
+  }
+
   forget(uid: string): void {
     this.#times.delete(uid);
   }

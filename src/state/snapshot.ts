@@ -77,15 +77,18 @@ export function snapshotProblem(state: ClusterState, options: SnapshotOptions): 
   };
 }
 
-/** For pods that wait: the machine that was bought for them, as long as it is meant to stay. */
+/** For pods that wait, or have to leave their machine: the one that was bought for them, as long as it is meant to stay. */
 function promisesTo(state: ClusterState, pending: readonly Pod[]): Record<string, string> {
   const promised: Record<string, string> = {};
-  for (const pod of pending) {
+  const add = (pod: Pod): void => {
     const claim = state.bookkeeping.of(pod.metadata.uid ?? '')?.nodeClaim;
     const machine = claim === undefined ? undefined : state.nodeByClaim(claim);
     const name = (machine?.node ?? machine?.nodeClaim)?.metadata.name;
     if (name !== undefined && !machine?.markedForDeletion) promised[keyOf(pod)] = name;
-  }
+  };
+  for (const pod of pending) add(pod);
+  for (const { markedForDeletion, nodeName = '' } of state.nodes())
+    if (markedForDeletion) for (const pod of state.podsOn(nodeName)) add(pod);
   return promised;
 }
 

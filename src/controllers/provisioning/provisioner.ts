@@ -370,12 +370,11 @@ export class Provisioner {
   }
 
   #recordCreated({ plan, claim }: Extract<CreateOutcome, { claim: unknown }>, podOf: PodFinder): void {
-    const { state, clusters } = this.#options;
+    const { clusters } = this.#options;
     const name = claim.metadata.name ?? '';
     for (const key of plan.pods) {
       const pod = podOf(key);
       if (!pod) continue;
-      state.bookkeeping.assign(pod.metadata.uid ?? key, name);
       clusters.workload.events.publish(nominated(pod, { nodeClaim: name }, this.#nominations));
     }
   }

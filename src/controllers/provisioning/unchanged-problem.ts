@@ -60,9 +60,14 @@ export class UnchangedProblem<T> {
 /** What only memory knows of: the machines, which of them are to go, and which pods are promised to which. */
 function memoryOf(state: ClusterState): string {
   let text = '';
-  for (const { key, markedForDeletion } of state.nodes()) text += `${key}${markedForDeletion ? ' goes' : ''}\n`;
-  for (const { metadata } of state.pendingPods())
-    text += `${metadata.uid} ${state.bookkeeping.of(metadata.uid ?? '')?.nodeClaim ?? ''}\n`;
+  const place = ({ metadata: { uid = '' } }: Pod): void => {
+    text += `${uid} ${state.bookkeeping.of(uid)?.nodeClaim ?? ''}\n`;
+  };
+  for (const { key, nodeName = '', markedForDeletion } of state.nodes()) {
+    text += `${key}${markedForDeletion ? ' goes' : ''}\n`;
+    if (markedForDeletion) state.podsOn(nodeName).forEach(place);
+  }
+  for (const pod of state.pendingPods()) place(pod);
   return text;
 }
 

@@ -120,6 +120,18 @@ describe('a pod in memory', () => {
       expect(slim(pod, old)).toBe(old);
     });
 
+    test('is another one while it waits for a node: a scheduler has looked at it again', () => {
+      const waiting = (resourceVersion: string, message: string): Pod => ({
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { name: 'web', resourceVersion },
+        spec: { containers: [{ name: 'main' }] },
+        status: { conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message }] },
+      });
+      const first = slim(waiting('1', '0/1 nodes are available'));
+      expect(slim(waiting('2', '0/2 nodes are available'), first).metadata.resourceVersion).toBe('2');
+    });
+
     // An informer takes two of the same version for the same: whatever changed must come with the new one.
     const changes: Readonly<Record<string, (pod: Pod) => void>> = {
       'a label': (pod) => (pod.metadata.labels = { app: 'other' }),

@@ -61,15 +61,16 @@ export function slimTransforms(): <T extends KubeObject>(
 }
 
 /**
- * A pod without what nobody reads. Parts that did not change are those of `old`, the same pod as it was; `old` itself, with
- * the version it had, when nothing that is kept changed: of most of what a kubelet writes nobody has to hear.
+ * A pod without what nobody reads. Parts that did not change are those of `old`, the same pod as it was. On a node it is `old`
+ * itself, with the version it had, when nothing that is kept changed: of most of what a kubelet writes nobody has to hear. While
+ * it waits, whatever is written says that a scheduler has looked at it again, and could not help it.
  */
 export function slimPod(pod: Pod, sharing: Sharing = nobody, old?: Pod): Pod {
   const metadata = slimMetadata(pod.metadata, sharing, old?.metadata);
   const spec = slimSpec(pod.spec, sharing, old?.spec);
   const status = pod.status && slimStatus(pod.status, sharing, old?.status);
-  if (old && spec === old.spec && status === old.status && isSame(metadata, old.metadata, 'resourceVersion'))
-    return old;
+  const isSaid = old !== undefined && spec === old.spec && status === old.status;
+  if (isSaid && spec.nodeName && isSame(metadata, old.metadata, 'resourceVersion')) return old;
   const slim: Pod = { apiVersion: 'v1', kind: 'Pod', metadata, spec };
   return status ? { ...slim, status } : slim;
 }

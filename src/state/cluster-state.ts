@@ -323,6 +323,7 @@ export class ClusterState {
     const name = claim.metadata.name ?? '';
     const key = claim.status?.providerID ?? '';
     const before = this.#keyByClaim.get(name);
+    const isAwaited = this.#launching.isAwaited(name);
     if (before !== undefined && before !== key) this.#removeClaim(name);
     this.#keyByClaim.set(name, key);
     if (key === '') {
@@ -337,6 +338,8 @@ export class ClusterState {
       const pods = state.node ? this.#podsOf(state.node.metadata.name ?? '') : this.#podsOfClaim(claim);
       state.replaceClaim(claim, pods);
     });
+    // Its pods may not be on it at once when it is in service, and the next pass that would promise it to them is seconds away.
+    if (isAwaited) this.nominate(key);
   }
 
   #removeClaim(name: string): void {

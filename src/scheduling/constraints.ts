@@ -2,13 +2,7 @@
 // What constrains a pod beyond its size, in the form that relaxation works on: every list can lose an entry.
 
 import { type LabelSet, normalizeLabelKey, restrictedLabelProblem, labels as wellKnown } from '../api/labels.ts';
-import {
-  compileLabelSelector,
-  isQualifiedName,
-  isValidLabelValue,
-  type LabelSelector,
-  SelectorError,
-} from '../kube/labels.ts';
+import { isQualifiedName, isValidLabelValue, type LabelSelector, SelectorError } from '../kube/labels.ts';
 import { type HostPort, hostPortsOf } from './host-ports.ts';
 import type {
   NodeSelectorTerm,
@@ -20,6 +14,7 @@ import type {
   WeightedPodAffinityTerm,
 } from './objects.ts';
 import type { PreferencePolicy } from './problem.ts';
+import { selectorOf } from './selectors.ts';
 import { toleratePreferences, tolerates } from './taints.ts';
 import type { VolumeAlternatives } from './volumes.ts';
 
@@ -181,13 +176,13 @@ export function selectorProblem(c: Constraints): string | undefined {
   const terms = [...c.affinity, ...c.antiAffinity, ...weighted];
   try {
     for (const { selector, keys } of selectorsOf(c)) {
-      compileLabelSelector(selector);
+      selectorOf(selector);
       for (const key of keys) {
         const bad = isQualifiedName(key)[0];
         if (bad !== undefined) return `label key ${JSON.stringify(key)} of matchLabelKeys is not valid: ${bad}`;
       }
     }
-    for (const { namespaceSelector } of terms) compileLabelSelector(namespaceSelector);
+    for (const { namespaceSelector } of terms) selectorOf(namespaceSelector);
   } catch (error) {
     if (error instanceof SelectorError) return `a label selector is broken: ${error.message}`;
     throw error;

@@ -3,10 +3,11 @@
 // Counts are of two kinds. Definite: the pod is in that domain. Possible: the pod may end up there, so whoever must keep
 // away has to. A hostname is always definite.
 import { labels } from '../api/labels.ts';
-import { compileLabelSelector, isValidLabelValue, type LabelSelector, type Selector } from '../kube/labels.ts';
+import { isValidLabelValue, type LabelSelector, type Selector } from '../kube/labels.ts';
 import type { LabelClass } from './batch.ts';
 import type { Namespace, PodAffinityTerm, Taint, Toleration } from './objects.ts';
 import { compatible, type Requirements } from './requirements.ts';
+import { selectorOf } from './selectors.ts';
 import { untolerated } from './taints.ts';
 
 /** A topology key other than the hostname, with every value it can have. */
@@ -233,7 +234,7 @@ export class Namespaces {
     const listed = term.namespaces ?? [];
     const selector = term.namespaceSelector;
     if (selector === undefined || selector === null) return new Set(listed.length > 0 ? listed : [own]);
-    const compiled = compileLabelSelector(selector);
+    const compiled = selectorOf(selector);
     if (compiled.requirements.length === 0) return undefined;
     const all = new Set(listed);
     for (const [name, own] of this.#labels) if (compiled.matches(own)) all.add(name);
@@ -250,7 +251,7 @@ export function matcherOf(
   different: readonly string[] | undefined,
 ): Matcher {
   if (!selector || (!same?.length && !different?.length))
-    return { namespaces, selector: compileLabelSelector(selector) };
+    return { namespaces, selector: selectorOf(selector) };
   const expressions = [...(selector.matchExpressions ?? [])];
   const add = (keys: readonly string[] | undefined, operator: string): void => {
     for (const key of keys ?? []) {
@@ -261,7 +262,7 @@ export function matcherOf(
   };
   add(same, 'In');
   add(different, 'NotIn');
-  return { namespaces, selector: compileLabelSelector({ ...selector, matchExpressions: expressions }) };
+  return { namespaces, selector: selectorOf({ ...selector, matchExpressions: expressions }) };
 }
 
 /** Whether all matchers mean pods with these labels. */

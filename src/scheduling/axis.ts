@@ -16,6 +16,8 @@ export interface Shape {
 export class Axis {
   readonly names: readonly string[];
   readonly #units: readonly bigint[];
+  /** The same to the nearest double. */
+  readonly #near: Float64Array;
 
   constructor(shapes: readonly { readonly amounts: ReadonlyMap<string, bigint> }[]) {
     const units = new Map<string, bigint>([['pods', 1_000_000_000n]]);
@@ -26,6 +28,7 @@ export class Axis {
     }
     this.names = [...units.keys()].sort();
     this.#units = this.names.map((name) => units.get(name)!);
+    this.#near = Float64Array.from(this.#units, Number);
   }
 
   get size(): number {
@@ -47,17 +50,31 @@ export class Axis {
     return units;
   }
 
-  /** Writes what is available to `units` from `at` on. */
-  fillAvailable(amounts: ReadonlyMap<string, bigint>, units: Float64Array, at: number): void {
-    for (let i = 0; i < this.names.length; i++) {
-      const nano = amounts.get(this.names[i]!);
+  /** Writes what is available to `units` from `at` on; says of how many of the amounts. */
+  fillAvailable(amounts: ReadonlyMap<string, bigint>, units: Float64Array, at: number): number {
+    const { names } = this;
+    let known = 0;
+    for (let i = 0; i < names.length; i++) {
+      const nano = amounts.get(names[i]!);
       if (nano === undefined) continue;
-      if (nano < 0n) units[at + i] = -1;
-      else {
-        const whole = nano / this.#units[i]!;
-        units[at + i] = whole > largestWhole ? largest : Number(whole);
-      }
+      known++;
+      units[at + i] = this.#wholeUnits(nano, i);
     }
+    return known;
+  }
+
+  /** How many whole units an amount has; -1 when it is negative. Doubles answer it as a rule: big numbers are slow. */
+  #wholeUnits(nano: bigint, resource: number): number {
+    const near = Number(nano);
+    if (near < 0) return -1;
+    const parts = near / this.#near[resource]!;
+    const whole = Math.floor(parts);
+    // Both are exact below: the quotient cannot be rounded up to a whole number.
+    if (near <= largest) return whole;
+    // Else it is off by less than a millionth here.
+    if (parts < 2 ** 30 && parts - whole > 1e-6 && parts - whole < 1 - 1e-6) return whole;
+    const exact = nano / this.#units[resource]!;
+    return exact > largestWhole ? largest : Number(exact);
   }
 
   /** Units of one resource in nano units. */

@@ -27,10 +27,15 @@ export interface CatalogVariant {
 export interface CatalogType {
   readonly name: string;
   readonly requirements: Requirements;
+  /** The labels that the requirements name. */
+  readonly keys: readonly string[];
   readonly capacity: ReadonlyMap<string, bigint>;
   readonly daemonOverhead: ReadonlyMap<string, bigint>;
   readonly daemonPorts: readonly HostPort[];
 }
+
+/** With how many orders of rows a new one is compared. */
+const maxFittings = 8;
 
 /** A mask that was made for no row in particular. */
 export const noRow = -1;
@@ -48,6 +53,15 @@ interface Mask {
   readonly row: number;
   /** The same types without regard to prices. */
   readonly plain: number;
+}
+
+/** Rows that none of some others exceeds in every resource. */
+interface Front {
+  readonly rows: Int32Array;
+  /** Equal for equal rows. */
+  readonly id: number;
+  /** By resource: the most that any has free. */
+  readonly most: Float64Array;
 }
 
 /** What a set of requirements (and a mask) leaves of a catalog. */
@@ -88,7 +102,7 @@ export class Catalog {
   readonly #given: ReadonlySet<string>;
   readonly #variants: readonly CatalogVariant[];
   readonly #keys: ReadonlySet<string>;
-  /** By key: what each type asks of it; undefined where it names no such label. */
+  /** By key: what each type asks of it; undefined where it names no such label. Made when first asked for. */
   readonly #columns = new Map<string, (Requirement | undefined)[]>();
   readonly #offeringKeys = new Set<string>();
   readonly #offeringSets: Requirements[] = [];
@@ -134,6 +148,7 @@ export class Catalog {
     const all = this.#firstOffering[count]!;
     this.#setOf = new Int32Array(all);
     this.#priceOf = new Float64Array(all);
+    const [first, setOf, priceOf, sets] = [this.#firstOffering, this.#setOf, this.#priceOf, this.#offeringSets];
     const setIds = new Map<Requirements, number>();
     let hasReserved = false;
     let hasVariants = false;
@@ -142,21 +157,20 @@ export class Catalog {
       this.typeOf[row] = type;
       // The rows of a type follow each other.
       if (row > 0 && this.typeOf[row - 1] === type) hasVariants = true;
-      axis.fillAvailable(free, this.free, row * axis.size);
-      for (const nano of free.values()) if (nano < 0n) this.#dead[row] = 1;
-      const before = row > 0 ? at - this.#firstOffering[row - 1]! : 0;
+      if (this.#fillRow(axis, row, free)) this.#dead[row] = 1;
+      const before = row > 0 ? at - first[row - 1]! : 0;
       for (let i = 0; i < offerings.length; i++, at++) {
         const { requirements, price, reservation } = offerings[i]!;
         // Offerings that are written alike share their requirements: most are known by identity, and follow as in the row before.
-        const likely = this.#setOf[at - before]!;
-        let set = this.#offeringSets[likely] === requirements ? likely : setIds.get(requirements);
+        const likely = setOf[at - before]!;
+        let set = sets[likely] === requirements ? likely : setIds.get(requirements);
         if (set === undefined) {
           set = setIds.size;
           setIds.set(requirements, set);
-          this.#offeringSets.push(requirements);
+          sets.push(requirements);
         }
-        this.#setOf[at] = set;
-        this.#priceOf[at] = price;
+        setOf[at] = set;
+        priceOf[at] = price;
         if (reservation !== undefined) hasReserved = true;
       }
     }
@@ -164,20 +178,40 @@ export class Catalog {
     this.hasVariants = hasVariants;
     for (const set of this.#offeringSets) for (const key of set.keys()) this.#offeringKeys.add(key);
     const overheads = new Set<ReadonlyMap<string, bigint>>();
+    const keys = new Set<string>();
+    let before: readonly string[] | undefined;
     for (let type = 0; type < types.length; type++) {
-      const { requirements, daemonOverhead } = types[type]!;
+      const { keys: own, daemonOverhead } = types[type]!;
       overheads.add(daemonOverhead);
-      for (const requirement of requirements.values()) {
-        let column = this.#columns.get(requirement.key);
-        if (!column) {
-          column = [];
-          this.#columns.set(requirement.key, column);
-        }
-        column[type] = requirement;
-      }
+      // Types that name the same labels share the list of them.
+      if (own === before) continue;
+      for (const key of own) keys.add(key);
+      before = own;
     }
+    for (const key of this.#offeringKeys) keys.add(key);
     this.#overheads = overheads;
-    this.#keys = new Set([...this.#columns.keys(), ...this.#offeringKeys]);
+    this.#keys = keys;
+  }
+
+  #column(key: string): readonly (Requirement | undefined)[] {
+    let column = this.#columns.get(key);
+    if (!column) {
+      const { types } = this;
+      column = [];
+      for (let type = 0; type < types.length; type++) column.push(types[type]!.requirements.get(key));
+      this.#columns.set(key, column);
+    }
+    return column;
+  }
+
+  /** Writes what a row has free; says whether that is less than nothing of anything. */
+  #fillRow(axis: Axis, row: number, amounts: ReadonlyMap<string, bigint>): boolean {
+    const start = row * axis.size;
+    const known = axis.fillAvailable(amounts, this.free, start);
+    for (let at = start; at < start + axis.size; at++) if (this.free[at]! < 0) return true;
+    // What nobody requests can be overdrawn as well.
+    if (known < amounts.size) for (const nano of amounts.values()) if (nano < 0n) return true;
+    return false;
   }
 
   /** Every value of a label that some type or offering names. */
@@ -189,7 +223,7 @@ export class Catalog {
       seen.add(own);
       for (const value of own.values) values.add(value);
     };
-    for (const own of this.#columns.get(key) ?? []) add(own);
+    for (const own of this.#column(key)) add(own);
     for (const requirements of this.#offeringSets) add(requirements.get(key));
     return values;
   }
@@ -223,7 +257,15 @@ export class Catalog {
     if (!order) {
       const sizes = this.sizesOf(resource);
       const { typeOf } = this;
-      order = Int32Array.from(typeOf.keys()).sort((a, b) => sizes[typeOf[b]!]! - sizes[typeOf[a]!]! || b - a);
+      const last = typeOf.length - 1;
+      order = new Int32Array(typeOf.length);
+      // Types are mostly listed from small to large.
+      let sorted = true;
+      for (let i = 0; i <= last; i++) {
+        order[i] = last - i;
+        if (i > 0 && sizes[typeOf[i - 1]!]! > sizes[typeOf[i]!]!) sorted = false;
+      }
+      if (!sorted) order.sort((a, b) => sizes[typeOf[b]!]! - sizes[typeOf[a]!]! || b - a);
       this.#bySize.set(resource, order);
     }
     for (let i = 0; i < order.length; i++) if (has[order[i]!] === 1 && this.fitsRow(order[i]!, total)) return order[i]!;
@@ -370,16 +412,33 @@ export class Catalog {
         break;
       }
     }
-    const all = rows.slice(0, count);
-    const front = this.#frontOf(all);
-    const frontText = front.join();
-    let frontId = this.#fronts.get(frontText);
-    if (frontId === undefined) {
-      frontId = this.#fronts.size;
-      this.#fronts.set(frontText, frontId);
+    const isWhole = count === rows.length;
+    const all = isWhole ? rows : rows.slice(0, count);
+    // Most sets leave every row, and only some of their offerings.
+    const { rows: front, id, most: largest } = isWhole ? (this.#wholeFront ??= this.#front(all)) : this.#front(all);
+    return {
+      rows: all,
+      has,
+      front,
+      frontId: id,
+      most: largest,
+      offeringAllowed,
+      byPrice: undefined,
+      fitting: undefined,
+    };
+  }
+
+  #wholeFront: Front | undefined;
+
+  #front(all: Int32Array): Front {
+    const rows = this.#frontOf(all);
+    const text = rows.join();
+    let id = this.#fronts.get(text);
+    if (id === undefined) {
+      id = this.#fronts.size;
+      this.#fronts.set(text, id);
     }
-    const largest = this.#mostOf(front);
-    return { rows: all, has, front, frontId, most: largest, offeringAllowed, byPrice: undefined, fitting: undefined };
+    return { rows, id, most: this.#mostOf(rows) };
   }
 
   /** Whether a requirement tells types apart, or asks for a label that no node has. */
@@ -397,7 +456,7 @@ export class Catalog {
     const signature = requirement.signature;
     let matching = this.#matching.get(signature);
     if (!matching) {
-      const column = this.#columns.get(requirement.key) ?? [];
+      const column = this.#column(requirement.key);
       const absentOk = this.#maybeAbsent(requirement) ? 1 : 0;
       const content = contentWithout(requirement);
       const known = new Map<Requirement, number>();
@@ -458,7 +517,8 @@ export class Catalog {
   #mostOf(rows: Int32Array): Float64Array {
     const { width, free } = this;
     const most = new Float64Array(width).fill(-1);
-    for (const row of rows) for (let r = 0; r < width; r++) most[r] = Math.max(most[r]!, free[row * width + r]!);
+    for (let i = 0; i < rows.length; i++)
+      for (let r = 0, at = rows[i]! * width; r < width; r++, at++) if (free[at]! > most[r]!) most[r] = free[at]!;
     return most;
   }
 
@@ -493,8 +553,19 @@ export class Catalog {
 
   /** Which rows of `byPrice` have room for what. */
   fittingRows(view: View): FittingRows {
-    view.fitting ??= new FittingRows(this, this.byPrice(view));
+    view.fitting ??= this.#sameFitting(this.byPrice(view));
     return view.fitting;
+  }
+
+  readonly #fittings: { readonly rows: Int32Array; readonly fitting: FittingRows }[] = [];
+
+  /** Views of different zones often have the same rows in the same order, if at other prices. */
+  #sameFitting(priced: PricedRows): FittingRows {
+    const { rows } = priced;
+    for (const known of this.#fittings) if (areEqual(known.rows, rows)) return known.fitting;
+    const fitting = new FittingRows(this, priced);
+    if (this.#fittings.length < maxFittings) this.#fittings.push({ rows, fitting });
+    return fitting;
   }
 
   /** The price of the cheapest launch with room for `total` that no reservation pays; Infinity when there is none. */
@@ -550,22 +621,39 @@ export class Catalog {
 
   /** Sorts rows by price, then name. They mostly are sorted already. */
   #sortByPrice(rows: Int32Array, price: Float64Array): void {
-    const rank = this.#nameRank!;
+    let sorted = true;
+    for (let i = 1; sorted && i < rows.length; i++) sorted = price[rows[i - 1]!]! < price[rows[i]!]!;
+    if (sorted) return;
+    const rank = this.#ranksByName();
     const compare = (a: number, b: number): number => price[a]! - price[b]! || rank[a]! - rank[b]! || a - b;
-    for (let i = 1; i < rows.length; i++) {
-      if (compare(rows[i - 1]!, rows[i]!) <= 0) continue;
-      rows.sort(compare);
-      return;
-    }
+    if (!isSorted(rows, compare)) rows.sort(compare);
   }
 
   #usual: Int32Array | undefined;
-  /** By row: the place of its type's name among all. */
   #nameRank: Int32Array | undefined;
 
   /** All rows by the price of their cheapest offering, then by name. */
   #usualOrder(): Int32Array {
     if (this.#usual) return this.#usual;
+    const [first, priceOf] = [this.#firstOffering, this.#priceOf];
+    const count = this.typeOf.length;
+    const least = new Float64Array(count);
+    const order = new Int32Array(count);
+    for (let row = 0; row < count; row++) {
+      const end = first[row + 1]!;
+      let best = Number.POSITIVE_INFINITY;
+      for (let i = first[row]!; i < end; i++) if (priceOf[i]! < best) best = priceOf[i]!;
+      least[row] = best;
+      order[row] = row;
+    }
+    this.#sortByPrice(order, least);
+    this.#usual = order;
+    return order;
+  }
+
+  /** By row: the place of its type's name among all. Only equal prices ask for it. */
+  #ranksByName(): Int32Array {
+    if (this.#nameRank) return this.#nameRank;
     const { types, typeOf } = this;
     // Without a function of ours V8 compares strings natively, by code units as we do.
     const names = types.map(({ name }) => name).sort();
@@ -574,14 +662,7 @@ export class Catalog {
     const rank = new Int32Array(typeOf.length);
     for (let row = 0; row < rank.length; row++) rank[row] = rankOf.get(types[typeOf[row]!]!.name)!;
     this.#nameRank = rank;
-    const least = new Float64Array(typeOf.length).fill(Number.POSITIVE_INFINITY);
-    for (let row = 0; row < least.length; row++)
-      for (let i = this.#firstOffering[row]!; i < this.#firstOffering[row + 1]!; i++)
-        if (this.#priceOf[i]! < least[row]!) least[row] = this.#priceOf[i]!;
-    const order = Int32Array.from(typeOf.keys());
-    this.#sortByPrice(order, least);
-    this.#usual = order;
-    return order;
+    return rank;
   }
 
   /** Rows of the view with room for `total`, ascending. */
@@ -590,6 +671,17 @@ export class Catalog {
     for (const row of view.rows) if (this.fitsRow(row, total)) found.push(row);
     return found;
   }
+}
+
+function areEqual(a: Int32Array, b: Int32Array): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}
+
+function isSorted(rows: Int32Array, compare: (a: number, b: number) => number): boolean {
+  for (let i = 1; i < rows.length; i++) if (compare(rows[i - 1]!, rows[i]!) > 0) return false;
+  return true;
 }
 
 function isUnreserved({ reservation }: CatalogOffering): boolean {

@@ -12,6 +12,8 @@ import { instanceTypeShape } from './shapes.ts';
 
 export interface ReadType {
   readonly requirements: Requirements;
+  /** The labels that they name: the same list for types in a row that name the same. */
+  readonly keys: readonly string[];
   readonly capacity: ReadonlyMap<string, bigint>;
   readonly groups: readonly {
     readonly allocatable: ReadonlyMap<string, bigint>;
@@ -73,10 +75,15 @@ function isSame({ sources, market }: Shelf, list: readonly InstanceTypeSpec[]): 
 /** What each offering costs, and whether it can be had, one type after the other. */
 function marketOf(list: readonly InstanceTypeSpec[]): unknown[] {
   const market: unknown[] = [];
+  let at = 0;
   for (let i = 0; i < list.length; i++) {
     const offerings = list[i]?.offerings;
     if (!offerings) continue;
-    for (let j = 0; j < offerings.length; j++) market.push(offerings[j]?.price, offerings[j]?.available);
+    for (let j = 0; j < offerings.length; j++) {
+      const offering = offerings[j];
+      market[at++] = offering?.price;
+      market[at++] = offering?.available;
+    }
   }
   return market;
 }
@@ -112,6 +119,8 @@ class TypeReader {
   readonly keys = new Set<string>();
   /** By place: what the type before this one asked for there. Types mostly differ in two or three labels. */
   readonly #before: (Asked | undefined)[] = [];
+  /** The labels that it named. */
+  #named: readonly string[] = [];
   /** By place: what its offerings asked for. */
   readonly #pathBefore: ({ specs: readonly RequirementSpec[]; end: PathEnd } | undefined)[] = [];
 
@@ -128,6 +137,8 @@ class TypeReader {
       if (typeof type.name !== 'string' || !type.capacity || !Array.isArray(offerings))
         throw new TypeError('it has no name, no capacity or no list of offerings');
       const requirements = new Map<string, Requirement>();
+      const named = this.#named;
+      let isNamedAlike = true;
       const specs = type.requirements ?? [];
       for (let i = 0; i < specs.length; i++) {
         const spec = specs[i]!;
@@ -139,9 +150,11 @@ class TypeReader {
           if (!requirement) return unreadable(spec);
           this.#before[i] = { spec, requirement };
         }
+        if (requirement.key !== named[i]) isNamedAlike = false;
         const present = requirements.get(requirement.key);
         requirements.set(requirement.key, present ? present.intersection(requirement) : requirement);
       }
+      if (!isNamedAlike || requirements.size !== named.length) this.#named = [...requirements.keys()];
       return this.#withRoom(type, requirements, offerings);
     } catch (error) {
       const problem = quantityProblem(error);
@@ -155,7 +168,8 @@ class TypeReader {
       const problem = amountsProblem(capacity);
       if (problem !== undefined) return broken(requirements, `its capacity cannot be used: ${problem}`);
       const groups = this.#group(offerings, type.overhead, capacity);
-      return typeof groups === 'string' ? broken(requirements, groups) : { requirements, capacity, groups };
+      if (typeof groups === 'string') return broken(requirements, groups);
+      return { requirements, keys: this.#named, capacity, groups };
     } catch (error) {
       const problem = quantityProblem(error);
       return broken(requirements, instanceTypeShape(type) ?? problem);
@@ -284,7 +298,8 @@ function isWrittenAlike(a: RequirementSpec, b: RequirementSpec): boolean {
   if (a.key !== b.key || a.operator !== b.operator || a.minValues !== b.minValues) return false;
   const left = a.values;
   const right = b.values;
-  if (left === undefined || right === undefined || left.length !== right.length) return false;
+  if (left === right) return true;
+  if (!left || !right || left.length !== right.length) return false;
   for (let i = 0; i < left.length; i++) if (left[i] !== right[i]) return false;
   return true;
 }
@@ -296,7 +311,7 @@ function areWrittenAlike(a: readonly RequirementSpec[], b: readonly RequirementS
 }
 
 function broken(requirements: Requirements, problem: string): ReadType {
-  return { requirements, capacity: new Map(), groups: [], problem };
+  return { requirements, keys: [], capacity: new Map(), groups: [], problem };
 }
 
 function unreadable(spec: RequirementSpec): string {

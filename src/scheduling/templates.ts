@@ -246,10 +246,17 @@ function stock(
       errors.push({ object: `InstanceType/${pool}/${sold[i]?.name ?? '?'}`, reason });
       continue;
     }
-    const { requirements: own, capacity, groups } = read;
+    const { requirements: own, keys: named, capacity, groups } = read;
     const { overhead, ports } = load.on(own);
     const at = types.length;
-    types.push({ name: sold[i]!.name, requirements: own, capacity, daemonOverhead: overhead, daemonPorts: ports });
+    types.push({
+      name: sold[i]!.name,
+      requirements: own,
+      keys: named,
+      capacity,
+      daemonOverhead: overhead,
+      daemonPorts: ports,
+    });
     for (const { allocatable, offerings } of groups) {
       let free = allocatable;
       if (overhead.size > 0) {

@@ -510,7 +510,10 @@ function takesPorts({ containers }: PodSpec): boolean {
 
 function usesClaims(spec: PodSpec): boolean {
   if (spec.resourceClaims !== undefined && spec.resourceClaims.length > 0) return true;
-  return spec.containers?.some((container) => (container.resources?.claims?.length ?? 0) > 0) ?? false;
+  const { containers } = spec;
+  if (containers)
+    for (let i = 0; i < containers.length; i++) if ((containers[i]!.resources?.claims?.length ?? 0) > 0) return true;
+  return false;
 }
 
 function addKeys(relevant: Set<string>, selector: LabelSelector | null | undefined): void {
@@ -554,8 +557,8 @@ function queueOrder(
   const stamps = [...times.keys()];
   const timeRank = ranks(stamps.length, (a, b) => compareStrings(stamps[a]!, stamps[b]!));
   const byUid = sortedByText(uids);
-  const byTime = stableByRank(byUid, (i) => timeRank[timeOf[i]!]!, stamps.length);
-  return stableByRank(byTime, (i) => sizeRank[shapeOf[i]!]!, shapes.length);
+  const byTime = stableByRank(byUid, timeOf, timeRank);
+  return stableByRank(byTime, shapeOf, sizeRank);
 }
 
 /** The place of each of `count` items in their order; equal items share one. */
@@ -567,14 +570,15 @@ function ranks(count: number, compare: (a: number, b: number) => number): Int32A
   return rank;
 }
 
-/** A stable counting sort. */
-function stableByRank(items: Int32Array, rankOf: (item: number) => number, count: number): Int32Array {
+/** A stable counting sort by the rank of the kind that each item is of. */
+function stableByRank(items: Int32Array, kindOf: Int32Array | readonly number[], rankOf: Int32Array): Int32Array {
+  const count = rankOf.length;
   if (count < 2) return items;
   const starts = new Int32Array(count + 1);
-  for (let i = 0; i < items.length; i++) starts[rankOf(items[i]!) + 1]!++;
+  for (let i = 0; i < items.length; i++) starts[rankOf[kindOf[items[i]!]!]! + 1]!++;
   for (let i = 0; i < count; i++) starts[i + 1]! += starts[i]!;
   const sorted = new Int32Array(items.length);
-  for (let i = 0; i < items.length; i++) sorted[starts[rankOf(items[i]!)]!++] = items[i]!;
+  for (let i = 0; i < items.length; i++) sorted[starts[rankOf[kindOf[items[i]!]!]!]!++] = items[i]!;
   return sorted;
 }
 

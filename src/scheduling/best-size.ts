@@ -20,20 +20,25 @@ export function noDemand(width: number): Demand {
 export function addDemand({ total, largest }: Demand, request: Float64Array, count = 1): void {
   for (let r = 0; r < request.length; r++) {
     total[r]! += count * request[r]!;
-    largest[r] = Math.max(largest[r]!, request[r]!);
+    if (request[r]! > largest[r]!) largest[r] = request[r]!;
   }
 }
 
 /** The price of as many machines of one size as the pods need, for the size where that is least; infinite when none fits. */
 export function bestSizePrice(catalog: Catalog, view: View, { total, largest, machines }: Demand): number {
   const { rows, prices } = catalog.byPrice(view);
+  const { free } = catalog;
+  const width = total.length;
   let best = Number.POSITIVE_INFINITY;
-  for (let i = 0; i < rows.length && prices[i]! * machines < best; i++) {
-    if (!catalog.fitsRow(rows[i]!, largest)) continue;
+  next: for (let i = 0; i < rows.length && prices[i]! * machines < best; i++) {
     let count = machines;
-    for (let r = 0, at = rows[i]! * total.length; r < total.length; r++, at++)
-      if (total[r]! > 0) count = Math.max(count, Math.ceil(total[r]! / catalog.free[at]!));
-    best = Math.min(best, count * prices[i]!);
+    for (let r = 0, at = rows[i]! * width; r < width; r++, at++) {
+      const has = free[at]!;
+      if (has < largest[r]!) continue next;
+      if (total[r]! > count * has) count = total[r]! / has;
+    }
+    const price = Math.ceil(count) * prices[i]!;
+    if (price < best) best = price;
   }
   return best;
 }

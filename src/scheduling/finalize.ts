@@ -47,13 +47,10 @@ export class Finalizer {
     const { requirements, instanceTypes, price, requests } = this.factsOf(node).claim;
     const pods: string[] = [];
     for (let i = 0; i < node.pods.length; i++) pods.push(keys[node.pods[i]!]!);
+    const claim = { nodePool: node.template.nodePool, requirements, instanceTypes, price, requests, pods };
+    if (!node.minValuesRelaxed && node.reservations.length === 0) return claim;
     return {
-      nodePool: node.template.nodePool,
-      requirements,
-      instanceTypes,
-      price,
-      requests,
-      pods,
+      ...claim,
       ...(node.minValuesRelaxed ? { minValuesRelaxed: true } : {}),
       ...(node.reservations.length > 0 ? { reservations: node.reservations } : {}),
     };

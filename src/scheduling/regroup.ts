@@ -11,6 +11,7 @@ import { maxShapes, planPurchases } from './patterns.ts';
 import type { PodClass } from './pod-class.ts';
 import { alike, cheapestFor, lastingPrice, totalOf, type Wanted } from './sturdy.ts';
 import type { Settled } from './tally.ts';
+import type { Template } from './templates.ts';
 import { machinesOf } from './thrift.ts';
 import type { World } from './world.ts';
 
@@ -81,6 +82,8 @@ export function regroup(
 
 /** Nodes by what they can become, as far as all their pods may change hosts and their domains were known from the start. */
 function poolsOf(world: World, packed: Packed): Iterable<Pool> {
+  // Whoever may buy nothing anew need not be asked more.
+  if (!packed.nodes.some(({ template }) => isUnbound(template))) return [];
   const isFree = memoised((podClass: PodClass) => isTiedToNoHost(world, podClass));
   const begun = new Set<NewNode>();
   const late = new Set<NewNode>();
@@ -91,7 +94,7 @@ function poolsOf(world: World, packed: Packed): Iterable<Pool> {
   const pools = new Map<string, Pool>();
   for (const node of packed.nodes) {
     const { template, group, pods } = node;
-    if (template.limits || template.minValueKeys.length > 0 || template.catalog.hasReserved) continue;
+    if (!isUnbound(template)) continue;
     if (node.pending.length > 0 || node.possible.length > 0 || node.ports.length > 0 || late.has(node)) continue;
     if (!pods.every((pod) => isFree(world.classOf[pod]!))) continue;
     // What a node was meant to become does not matter here, only what it may become.
@@ -101,6 +104,11 @@ function poolsOf(world: World, packed: Packed): Iterable<Pool> {
     else pools.set(key, { group, nodes: [node] });
   }
   return pools.values();
+}
+
+/** Whether a pool leaves it to us what is bought for it. */
+function isUnbound({ limits, minValueKeys, catalog }: Template): boolean {
+  return !limits && minValueKeys.length === 0 && !catalog.hasReserved;
 }
 
 function isTiedToNoHost({ counted }: World, { labels, owns, hostRules, hostAffinities }: PodClass): boolean {

@@ -30,6 +30,8 @@ export class Domains {
   readonly #leastPrices = new Map<View, Float64Array>();
   readonly #prices = new Map<number, Float64Array | undefined>();
   readonly #allowed = new Map<number, Uint8Array>();
+  /** What `cheapFirst` was asked last, and what it said. */
+  #lastCheap: { readonly choice: Choice; readonly template: Template; readonly domains: readonly number[] } | undefined;
 
   constructor(world: World, reservations: Reservations, ties: Ties) {
     this.#ties = ties;
@@ -65,29 +67,34 @@ export class Domains {
   /** The requirement sets that a choice of domains leads to, best first. */
   narrow(base: SetId, choices: readonly Choice[], template: Template): SetId[] {
     let sets = [base];
-    for (const choice of choices) {
-      const next: SetId[] = [];
+    for (let i = 0; i < choices.length; i++) {
+      const choice = choices[i]!;
       const provided = this.#world.provided[choice.key.index]![template.index]!;
       if (choice.optional && !provided.includes(1)) continue;
-      for (const set of sets) {
-        if (choice.one) {
-          for (const domain of choice.domains) {
-            if (provided[domain] === 0) continue;
-            const narrowed = this.with(set, this.setOf(choice.key, domain));
-            if (narrowed !== incompatible) next.push(narrowed);
-          }
-        } else {
-          const many = this.#manySet(
-            choice.key,
-            choice.domains.filter((domain) => provided[domain] === 1),
-          );
-          const narrowed = many === incompatible ? incompatible : this.with(set, many);
+      const next: SetId[] = [];
+      const asked = this.#setsOf(choice, provided);
+      for (let s = 0; s < sets.length; s++) {
+        for (let j = 0; j < asked.length; j++) {
+          const narrowed = this.with(sets[s]!, asked[j]!);
           if (narrowed !== incompatible) next.push(narrowed);
         }
       }
       sets = next.length > maxCombinations ? next.slice(0, maxCombinations) : next;
     }
     return sets;
+  }
+
+  /** What a choice asks of a node: one set for each of its domains, or one for all of them. */
+  #setsOf({ key, domains, one }: Choice, provided: Uint8Array): SetId[] {
+    const open: number[] = [];
+    for (let i = 0; i < domains.length; i++) if (provided[domains[i]!] === 1) open.push(domains[i]!);
+    // A set of one domain is the same either way.
+    if (one || open.length === 1) {
+      for (let i = 0; i < open.length; i++) open[i] = this.setOf(key, open[i]!);
+      return open;
+    }
+    const many = this.#manySet(key, open);
+    return many === incompatible ? [] : [many];
   }
 
   /** Like `#narrow` for a new node: what counts leave open, the price decides. */
@@ -104,12 +111,18 @@ export class Domains {
   }
 
   /** The domains of a choice for nodes of a template: what counts leave open, the price of the cheapest machine decides. */
-  cheapFirst({ key, domains, ranks }: Choice, template: Template): readonly number[] {
+  cheapFirst(choice: Choice, template: Template): readonly number[] {
+    const { key, domains, ranks } = choice;
     if (this.#ties !== 'cheapest' || domains.length < 2 || ranks[1] !== 0) return domains;
+    // One pod asks for all groups of nodes in turn.
+    const last = this.#lastCheap;
+    if (last && last.choice === choice && last.template === template) return last.domains;
     const prices = this.#pricesOf(key, template);
     if (!prices) return domains;
     const rank = (domain: number): number => ranks[domains.indexOf(domain)]!;
-    return domains.toSorted((a, b) => rank(a) - rank(b) || prices[a]! - prices[b]! || a - b);
+    const sorted = domains.toSorted((a, b) => rank(a) - rank(b) || prices[a]! - prices[b]! || a - b);
+    this.#lastCheap = { choice, template, domains: sorted };
+    return sorted;
   }
 
   /** By domain: the price of the cheapest machine there; undefined when it is the same everywhere. */
@@ -120,7 +133,9 @@ export class Domains {
       const prices = Float64Array.from(key.domains, (_, domain) => {
         const set = this.with(requirements, this.setOf(key, domain));
         if (set === incompatible) return Number.POSITIVE_INFINITY;
-        return catalog.leastPrice(catalog.view(set, allTypes), new Float64Array(catalog.width), () => true);
+        const view = catalog.view(set, allTypes);
+        if (!catalog.hasReserved) return catalog.byPrice(view).prices[0] ?? Number.POSITIVE_INFINITY;
+        return catalog.leastPrice(view, new Float64Array(catalog.width), () => true);
       });
       this.#prices.set(memo, prices.every((price) => price === prices[0]) ? undefined : prices);
     }

@@ -30,6 +30,7 @@ export class ExistingNodes {
     shape: number,
     choices: readonly Choice[],
   ): Target | undefined {
+    if (kinds.length === 0) return undefined;
     let best: Target | undefined;
     const isCandidate = this.#world.batch.isCandidate[pod] === 1;
     for (const kind of kinds) {

@@ -91,6 +91,8 @@ export class NodeGroup {
   readonly view: View;
   /** By topology key: the domains its nodes may still have. Made when first asked for. */
   readonly domains: (Int32Array | undefined)[] = [];
+  /** The least number of pods on any node; Infinity without nodes. Kept, as every search asks for it. */
+  fewest = Number.POSITIVE_INFINITY;
   readonly #catalog: Catalog;
   /** By count, ascending; none is empty. */
   readonly #buckets: Bucket[] = [];
@@ -104,10 +106,6 @@ export class NodeGroup {
     this.view = template.catalog.view(set, mask);
   }
 
-  /** The least number of pods on any node; Infinity without nodes. */
-  get fewest(): number {
-    return this.#buckets.length === 0 ? Number.POSITIVE_INFINITY : this.#buckets[0]!.count;
-  }
 
   /** Puts a node where its number of pods belongs. */
   insert(node: NewNode, seq: number): void {
@@ -119,6 +117,7 @@ export class NodeGroup {
     if (!bucket || bucket.count !== count) {
       bucket = { count, nodes: [], live: 0, cursors: undefined };
       buckets.splice(at, 0, bucket);
+      if (at === 0) this.fewest = count;
     }
     node.group = this;
     node.seq = seq;
@@ -134,7 +133,9 @@ export class NodeGroup {
     node.bucket = undefined;
     bucket.live--;
     if (bucket.live === 0) {
-      this.#buckets.splice(this.#buckets.indexOf(bucket), 1);
+      const buckets = this.#buckets;
+      buckets.splice(buckets.indexOf(bucket), 1);
+      this.fewest = buckets.length === 0 ? Number.POSITIVE_INFINITY : buckets[0]!.count;
     } else if (bucket.nodes.length > 64 && bucket.live * 2 < bucket.nodes.length) {
       bucket.nodes = bucket.nodes.filter((other) => other !== undefined);
       for (const [position, other] of bucket.nodes.entries()) other!.position = position;

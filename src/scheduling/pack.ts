@@ -7,6 +7,7 @@ import { ExistingNodes, isOpen } from './existing-nodes.ts';
 import { NewNode, NodeGroup, type Search } from './in-flight.ts';
 import { Limits } from './limits.ts';
 import { Marks } from './marks.ts';
+import { absent, PairTable } from './pair-table.ts';
 import { affinityAllows, affinityPossible, type PodClass } from './pod-class.ts';
 import { PoolTerms } from './pool-terms.ts';
 import type { SolveOptions } from './problem.ts';
@@ -53,6 +54,7 @@ interface Found {
 /** Which of the nodes that take a pod it joins: the one with the fewest pods, or the one whose price grows least. */
 export type Joins = 'emptiest' | 'cheapest';
 
+const noChoices: readonly Choice[] = [];
 const maxSettles = 8;
 /** How often pods are asked anew whether they may go where they were planned. */
 const maxRounds = 64;
@@ -68,7 +70,8 @@ export class Packer {
   readonly #zero: Float64Array;
   readonly #nodes: NewNode[] = [];
   readonly #groups: NodeGroup[] = [];
-  readonly #groupIds = new Map<string, NodeGroup>();
+  /** By template, set and mask: the place in `#groups`. */
+  readonly #groupIds: PairTable[] = [];
   readonly #reaches: Reaches;
   readonly #steps: Step[] = [];
   readonly #existing: ExistingNodes;
@@ -131,7 +134,8 @@ export class Packer {
   }
 
   run(): Packed {
-    const { batch } = this.#world;
+    const { batch, classOf } = this.#world;
+    const done = this.#done;
     const { clock, timeoutMs, maxSteps = Number.POSITIVE_INFINITY } = this.#options;
     const end = clock && timeoutMs !== undefined ? clock() + timeoutMs : Number.POSITIVE_INFINITY;
     let waiting: Int32Array | number[] = this.#order;
@@ -151,14 +155,14 @@ export class Packer {
           again.push(pod);
           continue;
         }
-        if (this.#done.has(pod)) continue;
-        const same = this.#world.classOf[pod]!.id * this.#shapeCount + batch.shapeOf[pod]!;
-        const before = failedAt.get(same);
+        if (done.has(pod)) continue;
+        const same = classOf[pod]!.id * this.#shapeCount + batch.shapeOf[pod]!;
+        const before = failedAt.size > 0 ? failedAt.get(same) : undefined;
         const failure =
           before?.version === this.#version && !this.#hasOwnState(pod) ? before.failure : this.#attempt(pod);
         if (failure === undefined) {
           progress = true;
-          why.delete(pod);
+          if (why.size > 0) why.delete(pod);
         } else {
           failedAt.set(same, { version: this.#version, failure });
           why.set(pod, failure);
@@ -268,7 +272,7 @@ export class Packer {
 
   #place(podClass: PodClass, pod: number, shape: number): Failure | undefined {
     const reach = this.#reaches.of(podClass);
-    const choices = podClass.keyRules.length === 0 ? [] : this.#choices(podClass);
+    const choices = podClass.keyRules.length === 0 ? noChoices : this.#choices(podClass);
     if (!choices || !affinityPossible(podClass)) return 'unschedulable';
     const target = this.#existing.find(reach.kinds, podClass, pod, shape, choices);
     if (target) {
@@ -437,11 +441,12 @@ export class Packer {
     search.most = Number.POSITIVE_INFINITY;
     const key = podClass.signature * this.#shapeCount + shape;
     const picky = this.#isPicky(podClass);
+    const isThrifty = this.#thrift !== undefined && !this.#isLastResort;
     const { live } = reach;
     for (let i = 0; i < live.length; i++) {
       const entry = live[i]!;
       const { group } = entry;
-      if (this.#thrift && !this.#isLastResort && !this.#isWorthIt(reach, entry)) continue;
+      if (isThrifty && !this.#isWorthIt(reach, entry)) continue;
       if (group.fewest > search.most || group.fewest === Number.POSITIVE_INFINITY) continue;
       search.picky = picky || group.template.isPicky;
       const found = this.#findInEntry(entry, key, choices);
@@ -623,7 +628,7 @@ export class Packer {
     node.row = row;
     node.minValuesRelaxed = relaxed;
     node.pods.push(pod);
-    node.ports.push(...podClass.side.ports);
+    if (podClass.side.ports.length > 0) node.ports.push(...podClass.side.ports);
     this.#terms.hold(node);
     group.insert(node, this.#seq++);
     this.#limits.take(template, template.catalog.view(set, template.catalog.plainMask(mask)), node.total, shape);
@@ -668,7 +673,7 @@ export class Packer {
   #placeOn(node: NewNode, pod: number, shape: number): boolean {
     const podClass = this.#world.classOf[pod]!;
     const reach = this.#reaches.of(podClass);
-    const choices = podClass.keyRules.length === 0 ? [] : this.#choices(podClass);
+    const choices = podClass.keyRules.length === 0 ? noChoices : this.#choices(podClass);
     if (!choices || !affinityPossible(podClass)) return false;
     const target = this.#existing.find(reach.kinds, podClass, pod, shape, choices);
     if (target) {
@@ -691,13 +696,13 @@ export class Packer {
   }
 
   #group(template: Template, set: SetId, mask: number): NodeGroup {
-    const text = `${template.index}:${set}:${mask}`;
-    let group = this.#groupIds.get(text);
-    if (!group) {
-      group = new NodeGroup(this.#groups.length, template, set, mask);
-      this.#groups.push(group);
-      this.#groupIds.set(text, group);
-    }
+    const groups = this.#groups;
+    const ids = (this.#groupIds[template.index] ??= new PairTable());
+    const id = ids.get(set, mask);
+    if (id !== absent) return groups[id]!;
+    const group = new NodeGroup(groups.length, template, set, mask);
+    ids.add(set, mask, group.id);
+    groups.push(group);
     return group;
   }
 

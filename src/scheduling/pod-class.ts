@@ -320,12 +320,18 @@ export function domainsAdmitted(requirements: Requirements, { key, domains }: To
 
 /** Whether required neighbours exist anywhere, or the pod may be the first of its kind. */
 export function affinityPossible({ hostAffinities }: PodClass): boolean {
-  return hostAffinities.every(({ group, self }) => group.hosts.size > 0 || (self && group.total === 0));
+  for (let i = 0; i < hostAffinities.length; i++) {
+    const { group, self } = hostAffinities[i]!;
+    if (group.hosts.size === 0 && !(self && group.total === 0)) return false;
+  }
+  return true;
 }
 
 /** Whether required neighbours are on a node already, or the pod may be the first of them. */
 export function affinityAllows({ hostAffinities }: PodClass, slot: number): boolean {
-  for (const { group, self } of hostAffinities)
+  for (let i = 0; i < hostAffinities.length; i++) {
+    const { group, self } = hostAffinities[i]!;
     if (!group.hosts.has(slot) && !(self && group.total === 0)) return false;
+  }
   return true;
 }

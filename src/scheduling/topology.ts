@@ -98,6 +98,9 @@ export interface Choice {
   readonly optional: boolean;
 }
 
+/** So many are sorted by moving each to its place: for three zones a sort costs more than what it sorts. */
+const fewDomains = 8;
+
 /**
  * The domains of a key that a pod may use now. `allowed[domain]` is 1 where the pod's own node selection admits it: only
  * those count for the smallest count.
@@ -110,9 +113,23 @@ export function chooseDomains(rules: KeyRules, allowed: Uint8Array): Choice {
   const ceilings: number[] = [];
   for (let i = 0; i < spreads.length; i++) ceilings.push(skewCeiling(spreads[i]!, allowed));
   for (let d = 0; d < allowed.length; d++) if (allowed[d] === 1 && isValid(rules, ceilings, d)) domains.push(d);
-  if (spreads.length > 0 && domains.length > 1) domains.sort((a, b) => compareCounts(spreads, a, b) || a - b);
+  if (spreads.length > 0 && domains.length > 1) sortByCounts(spreads, domains);
   const optional = spreads.length === 0 && affinities.length === 0 && antis.length > 0;
   return { key, domains, ranks: ranksOf(spreads, domains), one, optional };
+}
+
+/** Sorts ascending domains: those with the fewest pods first. */
+function sortByCounts(spreads: readonly SpreadRule[], domains: number[]): void {
+  if (domains.length > fewDomains) {
+    domains.sort((a, b) => compareCounts(spreads, a, b) || a - b);
+    return;
+  }
+  for (let i = 1; i < domains.length; i++) {
+    const domain = domains[i]!;
+    let at = i;
+    for (; at > 0 && compareCounts(spreads, domains[at - 1]!, domain) > 0; at--) domains[at] = domains[at - 1]!;
+    domains[at] = domain;
+  }
 }
 
 function ranksOf(spreads: readonly SpreadRule[], domains: readonly number[]): number[] {

@@ -4,7 +4,7 @@
 import { allTypes, type View } from './catalog.ts';
 import type { NodeGroup } from './in-flight.ts';
 import { domainsAdmitted, type PodClass } from './pod-class.ts';
-import type { Base } from './reach.ts';
+import type { Base, SettledBase } from './reach.ts';
 import { incompatible, type SetId } from './requirement-space.ts';
 import { Requirement, type Requirements } from './requirements.ts';
 import type { Reservations } from './reservations.ts';
@@ -209,15 +209,16 @@ export class Domains {
     return domains;
   }
 
-  /** A base with one domain settled, remembered. */
-  settledSet(base: Base, key: TopologyKey, domain: number, template: Template): SetId {
-    let set = base.settled[domain];
-    if (set === undefined) {
+  /** A base with one domain settled, remembered; undefined when it cannot be there. */
+  settled(base: Base, key: TopologyKey, domain: number, template: Template, mask: number): SettledBase | undefined {
+    let settled = base.settled[domain];
+    if (settled === undefined) {
       const provided = this.#world.provided[key.index]![template.index]!;
-      set = provided[domain] === 0 ? incompatible : this.with(base.set, this.setOf(key, domain));
-      base.settled[domain] = set;
+      const set = provided[domain] === 0 ? incompatible : this.with(base.set, this.setOf(key, domain));
+      settled = set === incompatible ? null : { set, view: template.catalog.view(set, mask) };
+      base.settled[domain] = settled;
     }
-    return set;
+    return settled ?? undefined;
   }
 }
 

@@ -5,7 +5,7 @@ import { capacityTypes, commonLabelSet, type LabelSet, labels } from '../api/lab
 import { Quantity } from '../kube/quantity.ts';
 import type { CatalogOffering } from './catalog.ts';
 import type { RequirementSpec, ResourceList } from './objects.ts';
-import { type Amounts, addTo, amountsOf, amountsProblem, quantityProblem } from './pod-resources.ts';
+import { type Amounts, addTo, amountProblem, amountsOf, amountsProblem, quantityProblem } from './pod-resources.ts';
 import type { InstanceTypeSpec, OfferingSpec } from './problem.ts';
 import { contentWithout, Requirement, type Requirements } from './requirements.ts';
 import { instanceTypeShape } from './shapes.ts';
@@ -165,9 +165,12 @@ class TypeReader {
   #withRoom(type: InstanceTypeSpec, requirements: Requirements, offerings: readonly OfferingSpec[]): ReadType {
     try {
       const capacity = amountsOf(type.capacity);
-      const problem = amountsProblem(capacity);
-      if (problem !== undefined) return broken(requirements, `its capacity cannot be used: ${problem}`);
-      const groups = this.#group(offerings, type.overhead, capacity);
+      // Names are taken from what was written: going through a Map costs an object for each.
+      for (const name in type.capacity) {
+        const problem = amountProblem(name, capacity.get(name)!);
+        if (problem !== undefined) return broken(requirements, `its capacity cannot be used: ${problem}`);
+      }
+      const groups = this.#group(type, offerings, capacity);
       if (typeof groups === 'string') return broken(requirements, groups);
       return { requirements, keys: this.#named, capacity, groups };
     } catch (error) {
@@ -236,8 +239,8 @@ class TypeReader {
   }
 
   #group(
+    type: InstanceTypeSpec,
     offerings: readonly OfferingSpec[],
-    overhead: InstanceTypeSpec['overhead'],
     capacity: ReadonlyMap<string, bigint>,
   ): ReadType['groups'] | string {
     // Nearly every type has one group, whatever is overridden where.
@@ -264,11 +267,11 @@ class TypeReader {
         const text = JSON.stringify([capacityOverride, overheadOverride]);
         group = others.get(text);
         if (!group) {
-          group = { allocatable: overridden(capacity, overhead, capacityOverride, overheadOverride), offerings: [] };
+          group = { allocatable: overridden(capacity, type.overhead, capacityOverride, overheadOverride), offerings: [] };
           others.set(text, group);
         }
       } else if (!group) {
-        group = { allocatable: allocatableOf(capacity, overhead), offerings: [] };
+        group = { allocatable: allocatableOf(type, capacity), offerings: [] };
         plain = group;
       }
       group.offerings.push({
@@ -319,16 +322,23 @@ function unreadable(spec: RequirementSpec): string {
 }
 
 /** Capacity minus overhead; huge pages are carved out of memory. */
-function allocatableOf(capacity: ReadonlyMap<string, bigint>, overhead: InstanceTypeSpec['overhead']): Amounts {
-  const allocatable: Amounts = new Map(capacity);
+function allocatableOf({ capacity: list, overhead }: InstanceTypeSpec, capacity: ReadonlyMap<string, bigint>): Amounts {
+  const allocatable: Amounts = new Map();
+  let hasHugePages = false;
+  for (const name in list) {
+    allocatable.set(name, capacity.get(name)!);
+    if (name.startsWith(hugePages)) hasHugePages = true;
+  }
   if (overhead) {
     take(allocatable, overhead.kubeReserved);
     take(allocatable, overhead.systemReserved);
     take(allocatable, overhead.evictionThreshold);
   }
-  carveHugePages(allocatable, capacity);
+  if (hasHugePages) carveHugePages(allocatable, capacity);
   return allocatable;
 }
+
+const hugePages = 'hugepages-';
 
 function take(from: Amounts, part: ResourceList | undefined): void {
   for (const name in part) {
@@ -363,7 +373,7 @@ function overridden(
 
 function carveHugePages(allocatable: Amounts, capacity: ReadonlyMap<string, bigint>): void {
   for (const name of capacity.keys()) {
-    if (!name.startsWith('hugepages-')) continue;
+    if (!name.startsWith(hugePages)) continue;
     const nano = capacity.get(name)!;
     const memory = (allocatable.get('memory') ?? 0n) - nano;
     allocatable.set('memory', memory > 0n ? memory : 0n);

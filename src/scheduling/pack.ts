@@ -481,12 +481,13 @@ export class Packer {
       if (choices.length === 0) {
         const found = this.#findWith(group, base.set, base.view, mask);
         if (found) return found;
-      } else if (choices.length === 1 && choices[0]!.one) {
+      } else if (choices.length === 1 && isOneByOne(choices[0]!)) {
+        const { key } = choices[0]!;
         const domains = this.#domains.cheapFirst(choices[0]!, group.template);
         for (let i = 0; i < domains.length; i++) {
-          const set = this.#domains.settledSet(base, choices[0]!.key, domains[i]!, group.template);
-          if (set === incompatible) continue;
-          const found = this.#findWith(group, set, catalog.view(set, mask), mask);
+          const settled = this.#domains.settled(base, key, domains[i]!, group.template, mask);
+          if (settled === undefined) continue;
+          const found = this.#findWith(group, settled.set, settled.view, mask);
           if (found) return found;
         }
       } else {
@@ -725,6 +726,11 @@ export class Packer {
 /** Whether a node comes first: fewer pods, then longer with as many. */
 function isBefore(a: NewNode, b: NewNode): boolean {
   return a.pods.length < b.pods.length || (a.pods.length === b.pods.length && a.seq < b.seq);
+}
+
+/** Whether the domains of a choice are tried one after the other: where there is one, it makes no difference. */
+function isOneByOne({ one, optional, domains }: Choice): boolean {
+  return one || (!optional && domains.length === 1);
 }
 
 /** Whether where others are decides where a pod can be. */

@@ -81,13 +81,19 @@ const mostNear = 9e27;
 /** Why amounts cannot be meant, as a sentence; undefined when they can. */
 export function amountsProblem(amounts: ReadonlyMap<string, bigint>): string | undefined {
   for (const name of amounts.keys()) {
-    const nano = amounts.get(name)!;
-    // Comparing big numbers is slow, and none is near the edge.
-    const near = Number(nano);
-    if (near >= 0 && near < mostNear) continue;
-    if (nano < 0n) return `${name} is negative (${Quantity.fromNano(nano).toString()})`;
-    if (nano > mostNano) return `${name} is more than any machine has (about 1e${String(nano).length - 10})`;
+    const problem = amountProblem(name, amounts.get(name)!);
+    if (problem !== undefined) return problem;
   }
+  return undefined;
+}
+
+/** The same of one amount. */
+export function amountProblem(name: string, nano: bigint): string | undefined {
+  // Comparing big numbers is slow, and none is near the edge.
+  const near = Number(nano);
+  if (near >= 0 && near < mostNear) return undefined;
+  if (nano < 0n) return `${name} is negative (${Quantity.fromNano(nano).toString()})`;
+  if (nano > mostNano) return `${name} is more than any machine has (about 1e${String(nano).length - 10})`;
   return undefined;
 }
 

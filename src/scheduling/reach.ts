@@ -51,8 +51,14 @@ export interface Entry {
 export interface Base {
   readonly set: SetId;
   readonly view: View;
-  /** By domain of the only topology key that matters: the set with that domain. Filled in when asked for. */
-  readonly settled: (SetId | undefined)[];
+  /** By domain of the only topology key that matters: what it is with that domain; null: impossible. Filled in when asked for. */
+  readonly settled: (SettledBase | null | undefined)[];
+}
+
+/** The same with a topology domain decided. */
+export interface SettledBase {
+  readonly set: SetId;
+  readonly view: View;
 }
 
 /** Numbers of the combinations in which no label may be undefined, and of those of templates. */

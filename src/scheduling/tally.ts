@@ -40,7 +40,9 @@ export class Tally {
 
   /** A node was bought: some of its labels may have one value only from the start. */
   opened(node: NewNode): void {
-    for (const key of this.#world.keys) {
+    const { keys } = this.#world;
+    for (let i = 0; i < keys.length; i++) {
+      const key = keys[i]!;
       const domains = this.#domains.domainsOf(node.group, key);
       if (domains.length === 1) this.#settled.push({ node, key, domain: domains[0]! });
     }
@@ -100,7 +102,7 @@ export class Tally {
 
   /** Counts a pod that is on a node of this domain, as far as the node counts. */
   #countIn(group: Group, node: NewNode, domain: number): void {
-    const verdict = this.#verdict(group, node);
+    const verdict = group.filter ? this.#verdict(group, node) : 'yes';
     if (verdict === 'no') {
       group.total--;
       return;
@@ -117,7 +119,7 @@ export class Tally {
     const { hosted, zoned } = counted;
     for (let i = 0; i < hosted.length; i++) {
       const group = hosted[i]!;
-      if (this.#verdict(group, node) === 'no') continue;
+      if (group.filter && this.#verdict(group, node) === 'no') continue;
       group.total++;
       group.hosts.set(node.slot, (group.hosts.get(node.slot) ?? 0) + 1);
     }
@@ -133,7 +135,7 @@ export class Tally {
   }
 
   #countZoned(group: Group, node: NewNode): void {
-    if (this.#verdict(group, node) === 'no') return;
+    if (group.filter && this.#verdict(group, node) === 'no') return;
     const domains = this.#domains.domainsOf(node.group, group.key!);
     if (domains.length === 0) return;
     group.total++;

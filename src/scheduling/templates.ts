@@ -257,7 +257,8 @@ function stock(
       daemonOverhead: overhead,
       daemonPorts: ports,
     });
-    for (const { allocatable, offerings } of groups) {
+    for (let g = 0; g < groups.length; g++) {
+      const { allocatable, offerings } = groups[g]!;
       let free = allocatable;
       if (overhead.size > 0) {
         const left = new Map(allocatable);

@@ -3,7 +3,7 @@
 // which of them it may still have.
 import { allTypes, type View } from './catalog.ts';
 import type { NodeGroup } from './in-flight.ts';
-import { domainsAdmitted, type PodClass } from './pod-class.ts';
+import { domainsAdmitted, type NodeSide, type NodeWish, type PodClass } from './pod-class.ts';
 import type { Base, SettledBase } from './reach.ts';
 import { incompatible, type SetId } from './requirement-space.ts';
 import { Requirement, type Requirements } from './requirements.ts';
@@ -53,7 +53,7 @@ export class Domains {
 
   /** By domain of a key: 1 where the pod's own demands admit it. */
   allowedDomains({ side }: PodClass, key: TopologyKey): Uint8Array {
-    const wish = side.wishes.find((w) => w !== undefined);
+    const wish = firstWish(side);
     if (!wish) return new Uint8Array(key.domains.length);
     const memo = wish.strict * 4096 + key.index;
     let allowed = this.#allowed.get(memo);
@@ -220,6 +220,11 @@ export class Domains {
     }
     return settled ?? undefined;
   }
+}
+
+function firstWish({ wishes }: NodeSide): NodeWish | undefined {
+  for (let i = 0; i < wishes.length; i++) if (wishes[i] !== undefined) return wishes[i];
+  return undefined;
 }
 
 /** How good the domains are that a set has settled on; the first choice matters most. */

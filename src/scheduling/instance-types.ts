@@ -72,7 +72,7 @@ function isSame({ sources, market }: Shelf, list: readonly InstanceTypeSpec[]): 
   return true;
 }
 
-/** What each offering costs, and whether it can be had, one type after the other. */
+/** What each offering costs, if it can be had at all, one type after the other. */
 function marketOf(list: readonly InstanceTypeSpec[]): unknown[] {
   const market: unknown[] = [];
   let at = 0;
@@ -81,8 +81,7 @@ function marketOf(list: readonly InstanceTypeSpec[]): unknown[] {
     if (!offerings) continue;
     for (let j = 0; j < offerings.length; j++) {
       const offering = offerings[j];
-      market[at++] = offering?.price;
-      market[at++] = offering?.available;
+      market[at++] = offering?.available === false ? null : offering?.price;
     }
   }
   return market;

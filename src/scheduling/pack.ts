@@ -274,7 +274,8 @@ export class Packer {
     const reach = this.#reaches.of(podClass);
     const choices = podClass.keyRules.length === 0 ? noChoices : this.#choices(podClass);
     if (!choices || !affinityPossible(podClass)) return 'unschedulable';
-    const target = this.#existing.find(reach.kinds, podClass, pod, shape, choices);
+    const target =
+      reach.kinds.length > 0 ? this.#existing.find(reach.kinds, podClass, pod, shape, choices) : undefined;
     if (target) {
       this.#existing.take(target, podClass, pod, shape);
       this.#log(pod, target, undefined);
@@ -438,7 +439,8 @@ export class Packer {
     const search = this.#search;
     search.podClass = podClass;
     search.request = this.#world.requests[shape]!;
-    search.most = Number.POSITIVE_INFINITY;
+    // Groups without nodes have fewest Infinity: they are passed over like those with too many pods.
+    search.most = Number.MAX_VALUE;
     const key = podClass.signature * this.#shapeCount + shape;
     const picky = this.#isPicky(podClass);
     const isThrifty = this.#thrift !== undefined && !this.#isLastResort;
@@ -447,7 +449,7 @@ export class Packer {
       const entry = live[i]!;
       const { group } = entry;
       if (isThrifty && !this.#isWorthIt(reach, entry)) continue;
-      if (group.fewest > search.most || group.fewest === Number.POSITIVE_INFINITY) continue;
+      if (group.fewest > search.most) continue;
       search.picky = picky || group.template.isPicky;
       const found = this.#findInEntry(entry, key, choices);
       if (!found || (best && !isBefore(found.node, best.node))) continue;
@@ -571,16 +573,22 @@ export class Packer {
 
   /** Buys a node for a pod, from the first pool that can give one. */
   #open(reach: Reach, podClass: PodClass, pod: number, shape: number, choices: readonly Choice[]): Failure | undefined {
-    if (!podClass.hostAffinities.every(({ group, self }) => self && group.total === 0)) return 'unschedulable';
+    const { hostAffinities } = podClass;
+    if (hostAffinities.length > 0 && !hostAffinities.every(({ group, self }) => self && group.total === 0))
+      return 'unschedulable';
     const request = this.#world.requests[shape]!;
-    for (const { template, bases, portMask } of this.#openings(reach, shape)) {
+    const openings = this.#openings(reach, shape);
+    for (let o = 0; o < openings.length; o++) {
+      const { template, bases, portMask } = openings[o]!;
       const limited = this.#limits.mask(template);
       if (limited === undefined) continue;
       const { catalog } = template;
       const open = catalog.bothMasks(limited, portMask);
       let reserved = false;
-      for (const baseSet of bases) {
-        for (const set of this.#domains.narrowByPrice(baseSet, choices, template, open, shape)) {
+      for (let b = 0; b < bases.length; b++) {
+        const sets = this.#domains.narrowByPrice(bases[b]!, choices, template, open, shape);
+        for (let s = 0; s < sets.length; s++) {
+          const set = sets[s]!;
           let mask =
             this.#thrift && reach.market && template === reach.templates[0]!.template
               ? this.#thrift.mask(reach.market, catalog.view(set, open), open, request)

@@ -86,7 +86,9 @@ function promisesOf({ state }: Problem, { keys }: Batch, targets: readonly Targe
 /** Remembers what packing changes, and returns what puts it back: several packings can be tried on one world. */
 export function remember(world: World): () => void {
   const rooms = world.targets.map(({ room }) => room.slice());
-  const groups = world.groups.all.map((group) => ({
+  // Where no pod counts yet there is nothing to remember.
+  const counting = world.groups.all.filter(({ total }) => total > 0);
+  const groups = counting.map((group) => ({
     group,
     counts: group.counts.slice(),
     hosts: new Map(group.hosts),
@@ -94,13 +96,17 @@ export function remember(world: World): () => void {
   }));
   return () => {
     for (const [i, { room }] of world.targets.entries()) room.set(rooms[i]!);
-    for (const { group, counts, hosts, total } of groups) {
-      group.counts.set(counts);
+    for (const group of world.groups.all) {
+      group.counts.fill(0);
       group.doubtful.fill(0);
       group.hosts.clear();
+      group.total = 0;
+      group.open.clear();
+    }
+    for (const { group, counts, hosts, total } of groups) {
+      group.counts.set(counts);
       for (const [slot, count] of hosts) group.hosts.set(slot, count);
       group.total = total;
-      group.open.clear();
     }
   };
 }

@@ -12,6 +12,7 @@ import { StaticNodes } from '../static/index.ts';
 import { type TestWorld, testWorld } from '../testing/world.ts';
 import { Drift } from './drift.ts';
 import { disruptionControllers } from './index.ts';
+import type { MethodView } from './method.ts';
 import {
   budget,
   claimOf,
@@ -135,6 +136,36 @@ describe('a drifted node', () => {
       .patch(own.metadata.name!, { metadata: { labels: inService }, spec: { taints: [] } });
     await world.advance(60_000);
     expect(await going(world)).toHaveLength(1);
+  });
+
+  test('that waits for a machine on its way is asked about again after a while, or once nothing is on its way', async () => {
+    await start();
+    await drifting('a');
+    await runningPod(world, 'p', 'a', { spec: cpu('3') });
+    await machine(world, 'spare', { consolidatable: false, initialized: false });
+    let now = 0;
+    const drift = new Drift({ clock: () => now });
+    let view: MethodView | undefined;
+    const propose = drift.proposeInSteps.bind(drift);
+    vi.spyOn(drift, 'proposeInSteps').mockImplementation((given) => {
+      view ??= given;
+      return propose(given);
+    });
+    const methods = [drift];
+    world.run(...disruptionControllers(contextOf(world), { random: world.random, settings: world.settings, methods }));
+    await world.settle();
+    expect(await replacements()).toEqual([]);
+    const { snapshot, ...others } = view!;
+    const askedAt = (at: number, machines = snapshot.machines): boolean => {
+      const problem = vi.fn(snapshot.problem);
+      now = at;
+      drift.propose({ ...others, snapshot: { ...snapshot, machines, problem } });
+      return problem.mock.calls.length > 0;
+    };
+    expect(drift.restsUntil).toBe(10_000);
+    expect([askedAt(1), askedAt(9999), askedAt(10_000), askedAt(19_999)]).toEqual([false, false, true, false]);
+    const inService = [...snapshot.machines.nodes()].filter(({ initialized }) => initialized);
+    expect(askedAt(19_999, { nodes: () => inService, nodesOfPool: () => inService })).toBe(true);
   });
 
   test('does not wait for a machine that another one is replaced by', async () => {

@@ -10,7 +10,8 @@ import type { NewNodeClaim } from '../../scheduling/problem.ts';
 import type { StaticNodes } from '../static/static-nodes.ts';
 import type { Candidate } from './candidates.ts';
 import type { Concern, Method, MethodView, Proposal } from './method.ts';
-import { isSparedByUnfinished, simulate } from './simulation.ts';
+import { isSparedByUnfinished, simulate, type WhatIf } from './simulation.ts';
+import { type DisruptionSnapshot, unfinishedMachines } from './snapshot.ts';
 
 const { drifted } = nodeClaimConditions;
 
@@ -43,6 +44,11 @@ export interface DriftOptions {
 const defaultTimeoutMs = 2000;
 
 const waitsForUnfinished = 'Pods would schedule against a node that is not initialized';
+/**
+ * Whoever waits for machines that are not in service yet is asked about again after this long, or once all of them are: while many
+ * start, something changes every second, and each question costs two plans of the whole cluster.
+ */
+const waitMs = 10_000;
 
 /** The method `Drift`, for pools that grow and shrink; and its like for reasons that clouds declare. */
 export class Drift implements Method {
@@ -57,6 +63,8 @@ export class Drift implements Method {
   #hasMore = false;
   /** The key of the machine that was proposed last. */
   #proposed = '';
+  /** By key of a machine that waits for others to get into service: until when it is not asked about. */
+  #waits = new Map<string, number>();
 
   constructor(options: DriftOptions = {}) {
     this.#options = options;
@@ -66,6 +74,10 @@ export class Drift implements Method {
 
   get hasMore(): boolean {
     return this.#hasMore;
+  }
+
+  get restsUntil(): number | undefined {
+    return this.#waits.size > 0 ? Math.min(...this.#waits.values()) : undefined;
   }
 
   concerns(candidate: Candidate): Concern {
@@ -88,27 +100,50 @@ export class Drift implements Method {
     const isTried = ({ machine }: Candidate): boolean => known.has(machine.key);
     this.#tried = new Set(open.every(isTried) ? [] : open.filter(isTried).map(({ machine }) => machine.key));
     this.#hasMore = false;
+    this.#forgetWaits(open, snapshot);
     for (const candidate of open.toSorted((a, b) => Number(isTried(a)) - Number(isTried(b)))) {
       if (clock && clock() >= end) {
         this.#hasMore = true;
         return [];
       }
       yield;
-      const whatIf = simulate(snapshot, [candidate]);
-      const { replacements, destinations } = whatIf;
-      const isSpared = replacements.length > 0 && isSparedByUnfinished(snapshot, candidate, whatIf);
-      const problem = isSpared ? waitsForUnfinished : whatIf.problem;
-      if (problem === undefined) {
+      const answer = this.#waits.has(candidate.machine.key) ? waitsForUnfinished : this.#ask(snapshot, candidate);
+      if (typeof answer !== 'string') {
+        const { replacements, destinations } = answer;
         budgets.take(candidate.nodePool);
         if (known.size === 0) this.#tried.clear();
         this.#proposed = candidate.machine.key;
         return [{ candidates: [candidate], replacements, destinations }];
       }
-      reject(candidate, 'blocked', problem);
+      reject(candidate, 'blocked', answer);
       this.#tried.add(candidate.machine.key);
     }
     this.#tried.clear();
     return [];
+  }
+
+  /** What comes of it if a machine goes, or why it cannot. */
+  #ask(snapshot: DisruptionSnapshot, candidate: Candidate): WhatIf | string {
+    const whatIf = simulate(snapshot, [candidate]);
+    if (whatIf.replacements.length > 0 && isSparedByUnfinished(snapshot, candidate, whatIf)) {
+      const { clock } = this.#options;
+      if (clock) this.#waits.set(candidate.machine.key, clock() + waitMs);
+      return waitsForUnfinished;
+    }
+    return whatIf.problem ?? whatIf;
+  }
+
+  /** Of those that are still open, only whose time is not over waits on; and nobody where there is nothing to wait for. */
+  #forgetWaits(open: readonly Candidate[], snapshot: DisruptionSnapshot): void {
+    if (this.#waits.size === 0) return;
+    const now = this.#options.clock?.() ?? 0;
+    const waits = new Map<string, number>();
+    if (unfinishedMachines(snapshot).length > 0)
+      for (const { machine } of open) {
+        const until = this.#waits.get(machine.key);
+        if (until !== undefined && until > now) waits.set(machine.key, until);
+      }
+    this.#waits = waits;
   }
 }
 

@@ -39,6 +39,8 @@ export function simulate(
  * be one more each time that a replacement does not get into service.
  */
 export function isSparedByUnfinished(snapshot: DisruptionSnapshot, candidate: Candidate, { spent }: WhatIf): boolean {
+  // Where all are in service it would be the same question again.
+  if (unfinishedMachines(snapshot).length === 0) return false;
   return simulate(snapshot, [candidate], []).spent < spent * (1 - 1e-9);
 }
 

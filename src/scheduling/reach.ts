@@ -4,7 +4,7 @@
 import { addDemand, bestSizePrice, type Demand, noDemand } from './best-size.ts';
 import { allTypes, type View } from './catalog.ts';
 import type { NodeGroup } from './in-flight.ts';
-import type { PodClass } from './pod-class.ts';
+import type { NodeSide, PodClass } from './pod-class.ts';
 import { incompatible, type SetId } from './requirement-space.ts';
 import { untolerated } from './taints.ts';
 import type { Template } from './templates.ts';
@@ -71,6 +71,7 @@ export class Reaches {
   readonly #pools: Pools;
   readonly #reach: (Reach | undefined)[] = [];
   readonly #lasting: (Lasting | undefined)[];
+  readonly #bySide = new Map<NodeSide, Lasting>();
   /** By class: what its pods need. Worked out when first asked for. */
   #demands: (Demand | undefined)[] | undefined;
 
@@ -86,7 +87,8 @@ export class Reaches {
   of(podClass: PodClass): Reach {
     let reach = this.#reach[podClass.id];
     if (!reach) {
-      reach = { ...this.#lastingOf(podClass), live: [], seen: 0 };
+      const { market, kinds, templates } = this.#lastingOf(podClass);
+      reach = { market, kinds, templates, live: [], seen: 0 };
       this.#reach[podClass.id] = reach;
     }
     for (; reach.seen < this.#groups.length; reach.seen++) {
@@ -98,6 +100,8 @@ export class Reaches {
 
   #lastingOf(podClass: PodClass): Lasting {
     let lasting = this.#lasting[podClass.id];
+    // Of one pool nothing but the node side of a class decides; of several, also what its pods need.
+    if (!lasting && this.#world.templates.length < 2) lasting = this.#bySide.get(podClass.side);
     if (!lasting) {
       const templates = this.#cheapFirst(
         podClass,
@@ -109,8 +113,9 @@ export class Reaches {
         kinds: this.#world.kinds.filter((kind) => this.#suitsKind(podClass, kind)),
         templates,
       };
-      this.#lasting[podClass.id] = lasting;
+      this.#bySide.set(podClass.side, lasting);
     }
+    this.#lasting[podClass.id] = lasting;
     return lasting;
   }
 

@@ -106,7 +106,6 @@ export class NodeGroup {
     this.view = template.catalog.view(set, mask);
   }
 
-
   /** Puts a node where its number of pods belongs. */
   insert(node: NewNode, seq: number): void {
     const count = node.pods.length;

@@ -266,7 +266,10 @@ class TypeReader {
         const text = JSON.stringify([capacityOverride, overheadOverride]);
         group = others.get(text);
         if (!group) {
-          group = { allocatable: overridden(capacity, type.overhead, capacityOverride, overheadOverride), offerings: [] };
+          group = {
+            allocatable: overridden(capacity, type.overhead, capacityOverride, overheadOverride),
+            offerings: [],
+          };
           others.set(text, group);
         }
       } else if (!group) {

@@ -157,12 +157,12 @@ export class Packer {
         }
         if (done.has(pod)) continue;
         const same = classOf[pod]!.id * this.#shapeCount + batch.shapeOf[pod]!;
-        const before = failedAt.size > 0 ? failedAt.get(same) : undefined;
+        const before = failedAt.get(same);
         const failure =
           before?.version === this.#version && !this.#hasOwnState(pod) ? before.failure : this.#attempt(pod);
         if (failure === undefined) {
           progress = true;
-          if (why.size > 0) why.delete(pod);
+          why.delete(pod);
         } else {
           failedAt.set(same, { version: this.#version, failure });
           why.set(pod, failure);
@@ -274,8 +274,7 @@ export class Packer {
     const reach = this.#reaches.of(podClass);
     const choices = podClass.keyRules.length === 0 ? noChoices : this.#choices(podClass);
     if (!choices || !affinityPossible(podClass)) return 'unschedulable';
-    const target =
-      reach.kinds.length > 0 ? this.#existing.find(reach.kinds, podClass, pod, shape, choices) : undefined;
+    const target = reach.kinds.length > 0 ? this.#existing.find(reach.kinds, podClass, pod, shape, choices) : undefined;
     if (target) {
       this.#existing.take(target, podClass, pod, shape);
       this.#log(pod, target, undefined);

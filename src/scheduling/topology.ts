@@ -267,8 +267,7 @@ export function matcherOf(
   same: readonly string[] | undefined,
   different: readonly string[] | undefined,
 ): Matcher {
-  if (!selector || (!same?.length && !different?.length))
-    return { namespaces, selector: selectorOf(selector) };
+  if (!selector || (!same?.length && !different?.length)) return { namespaces, selector: selectorOf(selector) };
   const expressions = [...(selector.matchExpressions ?? [])];
   const add = (keys: readonly string[] | undefined, operator: string): void => {
     for (const key of keys ?? []) {

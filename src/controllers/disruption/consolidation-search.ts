@@ -136,8 +136,6 @@ export class ConsolidationSearch {
       movePrice: snapshot.settings.podMovePrice,
       approve: (going, claims, pods) => approve(candidatesOf(going), claims, pods, this.#judges),
       refuse: (going, claims) => whyNotPaidSo(candidatesOf(going), claims, rulesOf(this.#view)),
-      suffices: (going, savings, pods) =>
-        whyTooLittle(candidatesOf(going), { savings, pods, isReplaced: true }, this.#judges) === undefined,
       ...(explains
         ? { explain: ({ candidate }: Going, why: string) => reject(candidate, 'unconsolidatable', why) }
         : {}),
@@ -234,39 +232,20 @@ function whyNotWorth(
   candidates: readonly Candidate[],
   claims: readonly NewNodeClaim[],
   pods: number,
-  judges: Judges,
-): string | undefined {
-  const savings = savingsOf({ candidates, replacements: claims });
-  const why = whyTooLittle(candidates, { savings, pods, isReplaced: claims.length > 0 }, judges);
-  if (why !== undefined) return why;
-  const poor = judges.balance.poor(candidates, savings);
-  return poor && `Balanced: it would save too little for what it moves (score ${poor.score.toFixed(2)})`;
-}
-
-interface Gain {
-  /** By the hour. */
-  readonly savings: number;
-  /** How many pods move for it. */
-  readonly pods: number;
-  /** Whether machines are bought. */
-  readonly isReplaced: boolean;
-}
-
-/** Why what is saved is too little, whatever the policy of a pool; undefined when it is not: nor would more be. */
-function whyTooLittle(
-  candidates: readonly Candidate[],
-  { savings, pods, isReplaced }: Gain,
-  { view, calm }: Judges,
+  { view, balance, calm }: Judges,
 ): string | undefined {
   const { settings, now } = view.snapshot;
   const price = candidates.reduce((sum, candidate) => sum + candidate.price, 0);
-  if (isReplaced && !(savings > 0)) return cannotBeCheaper;
+  const savings = savingsOf({ candidates, replacements: claims });
+  if (claims.length > 0 && !(savings > 0)) return cannotBeCheaper;
   if (savings < (price * settings.consolidationSavingsThreshold) / 100)
     return `It would save less than ${settings.consolidationSavingsThreshold} % of the price`;
   // What was just bought, perhaps with room to spare on purpose, is not bought again in another size: pods would move on and on.
   const young = candidates.reduce((sum, candidate) => sum + (isYoung(candidate, now) ? candidate.price : 0), 0);
-  if (isReplaced && savings < young * worthForYoung)
+  if (claims.length > 0 && savings < young * worthForYoung)
     return 'It was bought less than ten minutes ago, and would save less than a quarter of its price';
   if (savings < pods * settings.podMovePrice) return `It would save too little for the ${pods} pods it moves`;
-  return calm.isPoor(candidates, savings, pods) ? tooLittleForNow : undefined;
+  if (calm.isPoor(candidates, savings, pods)) return tooLittleForNow;
+  const poor = balance.poor(candidates, savings);
+  return poor && `Balanced: it would save too little for what it moves (score ${poor.score.toFixed(2)})`;
 }

@@ -10,9 +10,7 @@ import { Balance, type Score } from './balanced.ts';
 import { type Candidate, isEmpty } from './candidates.ts';
 import { ConsolidationSearch } from './consolidation-search.ts';
 import { type Concern, type Method, type MethodView, type Proposal, savingsOf } from './method.ts';
-import type { Pieces } from './pieces.ts';
 import { Prospects } from './prospects.ts';
-import { questionOf, SameSearch } from './same-search.ts';
 import { unfinishedMachines, unsettledMachines } from './snapshot.ts';
 
 export interface ConsolidationOptions {
@@ -43,7 +41,6 @@ export class Consolidation implements Method {
   /** By machine: when it was last part of a plan and had to wait. */
   readonly #plannedAt = new Map<string, number>();
   readonly #prospects = new Prospects();
-  readonly #sameSearch = new SameSearch();
 
   constructor(options: ConsolidationOptions = {}) {
     this.#options = options;
@@ -90,7 +87,7 @@ export class Consolidation implements Method {
 
   *proposeInSteps(view: MethodView): Steps<Proposal[]> {
     const { snapshot, budgets } = view;
-    const { clock, onRejected } = this.#options;
+    const { clock, timeoutMs = defaultTimeoutMs, onTimeout, onRejected } = this.#options;
     this.#deferred = undefined;
     if (!view.candidates.some(({ nodePool }) => budgets.left(nodePool) > 0)) return [];
     const held = this.#heldUp(view);
@@ -99,8 +96,14 @@ export class Consolidation implements Method {
     if (clock && !this.#prospects.isWorthwhile(view, closed, now)) return [];
     // Of the cluster as it is before the first pause: what changes meanwhile is news.
     const foundNothing = this.#prospects.before(view, closed, now);
+    let timedOut = false;
+    const expired = (): boolean => {
+      timedOut ||= clock !== undefined && clock() >= now + timeoutMs;
+      return timedOut;
+    };
     const balance = new Balance(snapshot, onRejected);
-    const { proposals, deferred } = yield* this.#search(view, closed, balance);
+    const { proposals, deferred } = yield* new ConsolidationSearch({ view, closed, balance, expired }).run();
+    if (timedOut) onTimeout?.();
     if (proposals.length > 0) this.#prospects.foundSomething();
     else foundNothing();
     for (const key of deferred) this.#plannedAt.set(key, snapshot.now);
@@ -110,25 +113,6 @@ export class Consolidation implements Method {
       ...proposal,
       scores: balance.scores(proposal.candidates, savingsOf(proposal)),
     }));
-  }
-
-  /** What the last search found, if it was about the very same; otherwise what another finds. */
-  *#search(given: MethodView, closed: ReadonlySet<string>, balance: Balance): Steps<Pieces> {
-    const { clock, timeoutMs = defaultTimeoutMs, onTimeout } = this.#options;
-    const question = questionOf(given, closed);
-    const known = this.#sameSearch.again(given, question);
-    if (known) return known;
-    const end = clock ? clock() + timeoutMs : Number.POSITIVE_INFINITY;
-    let timedOut = false;
-    const expired = (): boolean => {
-      timedOut ||= clock !== undefined && clock() >= end;
-      return timedOut;
-    };
-    const { view, keep } = this.#sameSearch.noting(given, question);
-    const found = yield* new ConsolidationSearch({ view, closed, balance, expired }).run();
-    if (timedOut) onTimeout?.();
-    else keep(found);
-    return found;
   }
 }
 

@@ -50,8 +50,6 @@ export interface ConsolidateOptions<T extends Removable> {
    * has an answer no better packing is looked for, nor one for some of them.
    */
   readonly refuse?: (nodes: readonly T[], claims: readonly NewNodeClaim[]) => string | undefined;
-  /** Whether so much saved by the hour would do for nodes that are replaced and whose so many pods move: a cheap question, too. */
-  readonly suffices?: (nodes: readonly T[], savings: number, pods: number) => boolean;
   /** Says, for a node by itself, why it stays. */
   readonly explain?: (node: T, why: string) => void;
   /** What moving a pod is worth, by the hour; 0 unless told. */
@@ -64,8 +62,6 @@ export interface ConsolidateOptions<T extends Removable> {
 const largeCluster = 128;
 /** The least share of the price that the bound must promise before a replacement is tried: packings do not reach bounds. */
 const promising = 0.02;
-/** What another way to pack the same pods may cost at the least, as a share of the usual one. */
-const luckiest = 0.8;
 /** How many nodes are replaced together at most. */
 const largestChunk = 32;
 /** How many nodes one command may remove: it waits for all of its machines, and is given up as a whole. */
@@ -276,21 +272,10 @@ class Search<T extends Removable> {
   }
 
   #buy(slots: readonly number[], budget: number): Removal | undefined {
+    const { refuse } = this.#options;
+    if (!refuse) return this.#removals.tryReplace(slots, budget);
     const nodes = slots.map((slot) => this.#bySlot.get(slot)!);
-    return this.#removals.tryReplace(slots, budget, (claims) => this.#isPromising(slots, nodes, claims));
-  }
-
-  /** Whether it may come to something if a better way to pack is found. */
-  #isPromising(slots: readonly number[], nodes: readonly T[], claims: readonly NewNodeClaim[]): boolean {
-    const { refuse, suffices } = this.#options;
-    if (refuse?.(nodes, claims) !== undefined) return false;
-    if (!suffices || claims.length === 0) return true;
-    const pods = slots.flatMap((slot) => this.#removals.podsOn(slot));
-    // What is saved by the command that brought them here counts as well.
-    if (pods.some((pod) => this.#draftOf.has(pod))) return true;
-    const price = nodes.reduce((sum, { price: own }) => sum + own, 0);
-    const least = claims.reduce((sum, claim) => sum + claim.price, 0) * luckiest;
-    return suffices(nodes, price - least, pods.length);
+    return this.#removals.tryReplace(slots, budget, (claims) => refuse(nodes, claims) === undefined);
   }
 
   *#tryReplace(slots: readonly number[]): Steps<void> {

@@ -258,16 +258,6 @@ describe('promises', () => {
   });
 });
 
-test('a machine that was bought for pods is promised to them as soon as there is one', async () => {
-  state.trackCreated(launchedClaim('for-pods', { providerID: '' }), ['default/web']);
-  state.trackCreated(launchedClaim('for-nobody', { providerID: '' }));
-  await given(
-    launchedClaim('for-pods', { providerID: 'fake://a' }),
-    launchedClaim('for-nobody', { providerID: 'fake://b' }),
-  );
-  expect(['fake://a', 'fake://b'].map((key) => state.isNominated(key))).toEqual([true, false]);
-});
-
 describe('the place of a pod that has to leave its machine', () => {
   const uids = new Map<string, string>();
   const ofSet = (pod: Pod, set: string): Pod => {

@@ -213,6 +213,16 @@ export class ClusterState {
     return this.#pending.size;
   }
 
+  /** Names of NodeClaims that pods wait for which they were made for: nobody may take their machine for an empty one. */
+  awaitedClaims(): ReadonlySet<string> {
+    const awaited = new Set<string>();
+    for (const uid of this.#pending.keys()) {
+      const claim = this.bookkeeping.of(uid)?.nodeClaim;
+      if (claim !== undefined) awaited.add(claim);
+    }
+    return awaited;
+  }
+
   /** The newest pod of each DaemonSet that has one, by `namespace/name` of the set. */
   daemonSetPods(): Map<string, Pod> {
     const newest = new Map<string, Pod>();
@@ -323,7 +333,6 @@ export class ClusterState {
     const name = claim.metadata.name ?? '';
     const key = claim.status?.providerID ?? '';
     const before = this.#keyByClaim.get(name);
-    const isAwaited = this.#launching.isAwaited(name);
     if (before !== undefined && before !== key) this.#removeClaim(name);
     this.#keyByClaim.set(name, key);
     if (key === '') {
@@ -338,8 +347,6 @@ export class ClusterState {
       const pods = state.node ? this.#podsOf(state.node.metadata.name ?? '') : this.#podsOfClaim(claim);
       state.replaceClaim(claim, pods);
     });
-    // Its pods may not be on it at once when it is in service, and the next pass that would promise it to them is seconds away.
-    if (isAwaited) this.nominate(key);
   }
 
   #removeClaim(name: string): void {

@@ -41,11 +41,6 @@ export class LaunchingClaims {
     if (this.#claims.has(name)) this.#plans.set(name, new Set(pods));
   }
 
-  /** Whether it was made for pods that wait for it. */
-  isAwaited(name: string): boolean {
-    return (this.#plans.get(name)?.size ?? 0) > 0;
-  }
-
   /** The claim has its machine, or is gone. */
   remove(name: string): void {
     this.#claims.delete(name);

@@ -4,6 +4,7 @@ import { annotations } from '../../api/labels.ts';
 import { kinds } from '../../kube/kinds.ts';
 import { PdbLimits } from '../../state/pdb-limits.ts';
 import { readPoolCatalog } from '../../state/pool-catalog.ts';
+import { boundPod, pendingPod } from '../../state/testing/objects.ts';
 import { instanceType } from '../testing/fake-cloud.ts';
 import { type TestWorld, testWorld } from '../testing/world.ts';
 import { type CandidateOptions, findCandidates, isEmpty, savingsRatio } from './candidates.ts';
@@ -59,6 +60,18 @@ describe('a machine is blocked', () => {
   test('that is not initialised', async () => {
     await machine(world, 'a', { initialized: false });
     expect(await whyBlocked()).toEqual(["Node isn't initialized"]);
+  });
+
+  test('that a pod waits for which it was bought for, and not once that is on it', async () => {
+    await machine(world, 'a');
+    const [pod] = await world.apply(pendingPod('web'));
+    await world.settle();
+    world.state.trackCreated((await claimOf(world, 'a'))!, ['default/web']);
+    expect(await whyBlocked()).toEqual(['Node is nominated for a pending pod']);
+    await world.delete(pod);
+    await world.apply(boundPod('web', 'a'));
+    await world.settle();
+    expect(await whyBlocked()).toEqual([]);
   });
 
   test('whose node or NodeClaim is being deleted', async () => {

@@ -61,6 +61,8 @@ export function savingsRatio(candidate: Candidate): number {
   return candidate.price / candidate.rescheduleCost;
 }
 
+const nominated = 'Node is nominated for a pending pod';
+
 /** What it costs to disrupt a machine, beside its pods. */
 const machineCost = 1;
 
@@ -72,12 +74,14 @@ export function findCandidates(options: CandidateOptions): {
   const { machines, catalog, isQueued } = options;
   const pools = new Map(catalog.pools.map((pool) => [pool.metadata.name ?? '', pool]));
   const types = new TypesByName(catalog);
+  const awaited = machines.awaitedClaims();
   const candidates: Candidate[] = [];
   const blocked: BlockedMachine[] = [];
   for (const machine of machines.nodes()) {
     if (!machine.nodeClaim || isQueued(machine.key)) continue;
     const found = candidateOf(machine, pools, types, options);
     if (typeof found === 'string') blocked.push({ machine, why: found });
+    else if (awaited.has(machine.nodeClaim.metadata.name ?? '')) blocked.push({ machine, why: nominated });
     else candidates.push(found);
   }
   return { candidates, blocked };
@@ -118,7 +122,7 @@ function whyMachineBlocked(machine: StateNode, node: Node, now: number): string 
   if (!machine.initialized) return "Node isn't initialized";
   if (machine.markedForDeletion || node.metadata.deletionTimestamp !== undefined)
     return 'Node is deleting or marked for deletion';
-  if (machine.isNominated(now)) return 'Node is nominated for a pending pod';
+  if (machine.isNominated(now)) return nominated;
   if (machine.annotations[annotations.doNotDisrupt] === 'true')
     return `Disruption is blocked through the "${annotations.doNotDisrupt}" annotation`;
   if (machine.nodePool === undefined) return `Node doesn't have required label (label=${labels.nodePool})`;

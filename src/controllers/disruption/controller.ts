@@ -228,6 +228,7 @@ export class Disruption {
     const now = clock.now();
     let keys = '';
     for (const machine of state.nodes()) if (machine.isNominated(now)) keys += `${machine.key}\n`;
+    for (const claim of state.awaitedClaims()) keys += `${claim}\n`;
     return keys;
   }
 

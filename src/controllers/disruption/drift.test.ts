@@ -157,7 +157,7 @@ describe('a drifted node', () => {
     expect(await replacements()).toEqual([]);
     const { snapshot, ...others } = view!;
     const askedAt = (at: number, machines = snapshot.machines): boolean => {
-      const problem = vi.fn(snapshot.problem);
+      const problem = vi.fn((of: Parameters<typeof snapshot.problem>[0]) => snapshot.problem(of));
       now = at;
       drift.propose({ ...others, snapshot: { ...snapshot, machines, problem } });
       return problem.mock.calls.length > 0;
@@ -165,7 +165,8 @@ describe('a drifted node', () => {
     expect(drift.restsUntil).toBe(10_000);
     expect([askedAt(1), askedAt(9999), askedAt(10_000), askedAt(19_999)]).toEqual([false, false, true, false]);
     const inService = [...snapshot.machines.nodes()].filter(({ initialized }) => initialized);
-    expect(askedAt(19_999, { nodes: () => inService, nodesOfPool: () => inService })).toBe(true);
+    const machines = { nodes: () => inService, nodesOfPool: () => inService, awaitedClaims: () => new Set<string>() };
+    expect(askedAt(19_999, machines)).toBe(true);
   });
 
   test('does not wait for a machine that another one is replaced by', async () => {

@@ -4,7 +4,7 @@ import type { NodeClaim } from '../../api/node-claim.ts';
 import type { NodePool } from '../../api/node-pool.ts';
 import type { Node, Pod, PodDisruptionBudget } from '../../kube/kinds.ts';
 import { keyOf } from '../../kube/object.ts';
-import type { Problem } from '../../scheduling/problem.ts';
+import type { Problem, ProblemState } from '../../scheduling/problem.ts';
 import { comparePools } from '../../scheduling/templates.ts';
 import { NodePods } from '../../state/node-pods.ts';
 import { PodUsages } from '../../state/pod-usage.ts';
@@ -45,10 +45,22 @@ export function fileSnapshot(problem: Problem, settings: DisruptionSettings, now
 class FileMachines implements Machines {
   readonly #byKey = new Map<string, StateNode>();
   readonly #byPool = new Map<string, StateNode[]>();
+  readonly #awaited = new Set<string>();
 
   constructor(problem: Problem) {
+    this.#read(problem);
+    this.#remind(problem.state ?? {});
+    for (const machine of this.#byKey.values()) {
+      const pool = machine.nodePool;
+      if (pool === undefined) continue;
+      const known = this.#byPool.get(pool);
+      if (known) known.push(machine);
+      else this.#byPool.set(pool, [machine]);
+    }
+  }
+
+  #read(problem: Problem): void {
     const pods = podsByNode(problem);
-    const marked = new Set(problem.state?.markedForDeletion);
     for (const node of (problem.nodes ?? []) as unknown as Node[]) {
       const key = node.spec?.providerID ?? keyOf(node);
       this.#machine(key).replaceNode(node, pods.get(keyOf(node)) ?? new NodePods());
@@ -58,22 +70,20 @@ class FileMachines implements Machines {
       const on = machine.node ? keyOf(machine.node) : (claim.status?.nodeName ?? '');
       machine.replaceClaim(claim, pods.get(on) ?? new NodePods());
     }
-    for (const machine of this.#byKey.values()) {
-      this.#remind(machine, problem.state, marked);
-      const pool = machine.nodePool;
-      if (pool === undefined) continue;
-      const known = this.#byPool.get(pool);
-      if (known) known.push(machine);
-      else this.#byPool.set(pool, [machine]);
-    }
   }
 
   /** What the API server does not know: marks and promises. */
-  #remind(machine: StateNode, state: Problem['state'], marked: ReadonlySet<string>): void {
-    const names = [machine.node, machine.nodeClaim].flatMap((object) => object?.metadata.name ?? []);
-    if (names.some((name) => marked.has(name))) machine.setMarked(true);
-    const until = names.map((name) => state?.nominations?.[name]).find((time) => time !== undefined);
-    if (until !== undefined) machine.setNominatedUntil(Date.parse(until) || 0);
+  #remind({ markedForDeletion, nominations, promised }: ProblemState): void {
+    const marked = new Set(markedForDeletion);
+    const awaited = new Set(Object.values(promised ?? {}));
+    for (const machine of this.#byKey.values()) {
+      const names = [machine.node, machine.nodeClaim].flatMap((object) => object?.metadata.name ?? []);
+      if (names.some((name) => marked.has(name))) machine.setMarked(true);
+      const until = names.map((name) => nominations?.[name]).find((time) => time !== undefined);
+      if (until !== undefined) machine.setNominatedUntil(Date.parse(until) || 0);
+      const { name: claim } = machine.nodeClaim?.metadata ?? {};
+      if (claim !== undefined && names.some((name) => awaited.has(name))) this.#awaited.add(claim);
+    }
   }
 
   nodes(): Iterable<StateNode> {
@@ -82,6 +92,10 @@ class FileMachines implements Machines {
 
   nodesOfPool(pool: string): Iterable<StateNode> {
     return this.#byPool.get(pool) ?? [];
+  }
+
+  awaitedClaims(): ReadonlySet<string> {
+    return this.#awaited;
   }
 
   namesOf(keys: Iterable<string>): string[] {

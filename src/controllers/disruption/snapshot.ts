@@ -16,6 +16,8 @@ import type { StateNode } from '../../state/state-node.ts';
 export interface Machines {
   nodes(): Iterable<StateNode>;
   nodesOfPool(pool: string): Iterable<StateNode>;
+  /** Names of NodeClaims that pods wait for. */
+  awaitedClaims(): ReadonlySet<string>;
 }
 
 /** Settings that disruption reads. */

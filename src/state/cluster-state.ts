@@ -199,6 +199,12 @@ export class ClusterState {
     return this.#podsByNode.get(nodeName)?.all() ?? [];
   }
 
+  /** The pods of machines that are to go. */
+  *leavingPods(): Generator<Pod, void, undefined> {
+    for (const { markedForDeletion, nodeName } of this.#nodes.values())
+      if (markedForDeletion && nodeName !== undefined) yield* this.podsOn(nodeName);
+  }
+
   /** The node a pod is on, by the pod's UID. */
   nodeOfPod(uid: string): StateNode | undefined {
     return this.nodeByName(this.#bindings.get(uid) ?? '');

@@ -87,8 +87,7 @@ function promisesTo(state: ClusterState, pending: readonly Pod[]): Record<string
     if (name !== undefined && !machine?.markedForDeletion) promised[keyOf(pod)] = name;
   };
   for (const pod of pending) add(pod);
-  for (const { markedForDeletion, nodeName = '' } of state.nodes())
-    if (markedForDeletion) for (const pod of state.podsOn(nodeName)) add(pod);
+  for (const pod of state.leavingPods()) add(pod);
   return promised;
 }
 

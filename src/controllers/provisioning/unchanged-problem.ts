@@ -63,10 +63,8 @@ function memoryOf(state: ClusterState): string {
   const place = ({ metadata: { uid = '' } }: Pod): void => {
     text += `${uid} ${state.bookkeeping.of(uid)?.nodeClaim ?? ''}\n`;
   };
-  for (const { key, nodeName = '', markedForDeletion } of state.nodes()) {
-    text += `${key}${markedForDeletion ? ' goes' : ''}\n`;
-    if (markedForDeletion) state.podsOn(nodeName).forEach(place);
-  }
+  for (const { key, markedForDeletion } of state.nodes()) text += `${key}${markedForDeletion ? ' goes' : ''}\n`;
+  for (const pod of state.leavingPods()) place(pod);
   for (const pod of state.pendingPods()) place(pod);
   return text;
 }

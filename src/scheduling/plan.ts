@@ -7,6 +7,7 @@ import { SeededRandom } from '../base/random.ts';
 import { addDemand, bestSizePrice, noDemand } from './best-size.ts';
 import { allTypes, type Catalog, type View } from './catalog.ts';
 import type { Ties } from './domains.ts';
+import { exchange } from './exchange.ts';
 import { Finalizer } from './finalize.ts';
 import { type Joins, type Packed, Packer } from './pack.ts';
 import type { SolveOptions } from './problem.ts';
@@ -47,6 +48,10 @@ const oversized = 1.1;
 const sturdy = 1.05;
 /** The same where there are few pods: less averages out among them. */
 const sturdyIfSmall = 1.08;
+/** How often nodes exchange their pods, for each of them. */
+const exchangesPerNode = 5;
+/** In large problems only where nodes cost so many times what their pods would on machines that suit them. */
+const dear = 1.03;
 /** How many groups of nodes are bought anew at most. */
 const maxRegrouped = 16;
 /** How many nodes are looked at to find out. */
@@ -73,7 +78,16 @@ export function makePlan(world: World, options: SolveOptions): Plan {
   if (pods > 1 && (small || isExtravagant(world, search.packer, first) || isOversized(world, first)))
     search.attempt(thrifty, true);
   if (pods > 1 && small) search.explore();
-  return regrouped(world, search.finish(), first, small);
+  return regrouped(world, exchanged(world, search.finish(), small), first, small);
+}
+
+/** The plan with nodes that exchanged their pods, where that is cheaper. */
+function exchanged(world: World, chosen: Plan, small: boolean): Plan {
+  if (chosen.packed.timedOut) return chosen;
+  const packed = exchange(world, chosen.packed, chosen.finalizer, exchangesPerNode, small ? 0 : dear);
+  if (!packed) return chosen;
+  const next = plan(world, packed, chosen.way);
+  return next.price < chosen.price ? next : chosen;
 }
 
 /**

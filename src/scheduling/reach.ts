@@ -5,7 +5,7 @@ import { addDemand, bestSizePrice, type Demand, noDemand } from './best-size.ts'
 import { allTypes, type View } from './catalog.ts';
 import type { NodeGroup } from './in-flight.ts';
 import type { NodeSide, PodClass } from './pod-class.ts';
-import { incompatible, type SetId } from './requirement-space.ts';
+import { incompatible, type RequirementSpace, type SetId } from './requirement-space.ts';
 import { untolerated } from './taints.ts';
 import type { Template } from './templates.ts';
 import { selects } from './topology.ts';
@@ -64,6 +64,16 @@ export interface SettledBase {
 /** Numbers of the combinations in which no label may be undefined, and of those of templates. */
 const noneUndefined = 1;
 const templatesFrom = 2;
+
+/** What a node of a template that offers `given` offers with a pod that asks for `asked` on it. */
+export function combinedOn(
+  space: RequirementSpace,
+  { index, mayBeUndefined }: Template,
+  given: SetId,
+  asked: SetId,
+): SetId {
+  return space.combine(given, asked, templatesFrom + index, mayBeUndefined);
+}
 
 export class Reaches {
   readonly #world: World;
@@ -170,16 +180,16 @@ export class Reaches {
     return bases.length === 0 ? [] : [{ template, bases, portMask: template.catalog.maskForPorts(side.ports) }];
   }
 
-  #bases(podClass: PodClass, { dialect, index, mayBeUndefined }: Template, given: SetId): SetId[] {
-    const wish = podClass.side.wishes[dialect.index];
+  #bases(podClass: PodClass, template: Template, given: SetId): SetId[] {
+    const wish = podClass.side.wishes[template.dialect.index];
     if (!wish) return [];
     const { space } = this.#world;
-    const base = space.combine(given, wish.all, templatesFrom + index, mayBeUndefined);
+    const base = combinedOn(space, template, given, wish.all);
     if (base === incompatible) return [];
     const { volumes } = wish;
     const sets: SetId[] = [];
     for (let i = 0; i < volumes.length; i++) {
-      const set = space.combine(base, volumes[i]!, templatesFrom + index, mayBeUndefined);
+      const set = combinedOn(space, template, base, volumes[i]!);
       if (set !== incompatible) sets.push(set);
     }
     return sets;

@@ -54,6 +54,38 @@ describe('pods that are spread over zones', () => {
   });
 });
 
+describe('pods that must not be disrupted', () => {
+  const annotations = { 'karpenter.sh/do-not-disrupt': 'true' };
+  const some = (count: number, isOne: (i: number) => boolean) =>
+    workload(count).map((one, i) =>
+      isOne(i) ? { ...one, metadata: { ...one.metadata, annotations: { ...annotations } } } : one,
+    );
+
+  // Each keeps its machine when the others have gone: a small one costs less to keep.
+  test('are on smaller machines at the same price', () => {
+    const plain = place(workload(288), { types: sizes });
+    const guarded = place(
+      some(288, (i) => i % 10 === 0),
+      { types: sizes },
+    );
+    const dearest = (claims: readonly NewNodeClaim[]) => Math.max(...claims.map(({ price }) => price));
+    expect(guarded.stats.totalPrice).toBeCloseTo(plain.stats.totalPrice, 9);
+    expect(dearest(guarded.newNodeClaims)).toBeLessThan(dearest(plain.newNodeClaims) / 2);
+    expect(guarded.newNodeClaims.length).toBeLessThan(40);
+  });
+
+  test('do not count when they say that they may be', () => {
+    const { newNodeClaims } = place(
+      workload(288).map((one) => ({
+        ...one,
+        metadata: { ...one.metadata, annotations: { 'karpenter.sh/do-not-disrupt': 'false' } },
+      })),
+      { types: sizes },
+    );
+    expect(newNodeClaims).toHaveLength(place(workload(288), { types: sizes }).newNodeClaims.length);
+  });
+});
+
 describe('pods of several shapes', () => {
   /** Two families at the same price by CPU and GiB, one with little memory and one with more. */
   const families = [2, 4, 8, 16, 32, 64, 128].flatMap((cpu) =>

@@ -2,10 +2,12 @@
 // Pods that must be in one zone share as few nodes as they can, and no size may fit them well; or they are on many small
 // nodes that a large one would hold for the same money. Their nodes are bought anew, as a plan for all pods of the zone
 // says. Nothing but the host changes for a pod, so only pods are moved that nobody's rules tie to a host.
+import { annotations } from '../api/labels.ts';
 import { addDemand, bestSizePrice, noDemand } from './best-size.ts';
 import type { View } from './catalog.ts';
 import type { Finalizer } from './finalize.ts';
 import { NewNode, type NodeGroup } from './in-flight.ts';
+import type { Pod } from './objects.ts';
 import type { Packed, Step } from './pack.ts';
 import { maxShapes, planPurchases } from './patterns.ts';
 import type { PodClass } from './pod-class.ts';
@@ -22,6 +24,9 @@ const fewNodes = 4;
 const ill = 1.02;
 /** Fewer nodes may cost so much more. */
 const mostMore = 1.005;
+
+/** Of pods that must not be disrupted so many may be left when others have gone: each keeps the node it is on, whatever that costs. */
+const leftOfProtected = 0.1;
 
 /** Nodes that may exchange their pods. */
 interface Pool {
@@ -68,12 +73,21 @@ export function regroup(
     const price = pool.nodes.reduce((sum, node) => sum + finalizer.factsOf(node).claim.price, 0);
     if (pods.length < 2) continue;
     const offer = offerOf(world, pool, pods, price);
-    if (!options.thorough && offer.lasting <= ill * offer.least) continue;
+    if (!options.thorough && offer.lasting <= ill * offer.least && offer.protectedShare === 0) continue;
     if (++looked > options.most) break;
     const bins = binsFor(offer, options.allowance);
     if (bins) place(world, pool, bins, nodes, moved);
   }
-  if (moved.size === 0) return undefined;
+  return moved.size === 0 ? undefined : renumbered(world, packed, nodes, moved);
+}
+
+/** A packing on these nodes, without those that are empty; `moved` says where pods are now that have another. */
+export function renumbered(
+  world: World,
+  packed: Packed,
+  nodes: readonly NewNode[],
+  moved: ReadonlyMap<number, NewNode>,
+): Packed {
   // Nodes are numbered by their place.
   const kept = nodes.filter(({ pods }) => pods.length > 0);
   const renamed = new Map(kept.map((node, index) => [node, copyOf(node, index, world)]));
@@ -106,8 +120,13 @@ function poolsOf(world: World, packed: Packed): Iterable<Pool> {
   return pools.values();
 }
 
+function isProtected({ metadata }: Pod): boolean {
+  const asked = metadata.annotations?.[annotations.doNotDisrupt];
+  return asked !== undefined && asked !== 'false';
+}
+
 /** Whether a pool leaves it to us what is bought for it. */
-function isUnbound({ limits, minValueKeys, catalog }: Template): boolean {
+export function isUnbound({ limits, minValueKeys, catalog }: Template): boolean {
   return !limits && minValueKeys.length === 0 && !catalog.hasReserved;
 }
 
@@ -132,6 +151,10 @@ interface Offer {
   readonly lasting: number;
   /** What the pods would cost on machines of one size, at best. */
   readonly least: number;
+  /** Which part of the pods must not be disrupted. */
+  readonly protectedShare: number;
+  /** What the nodes count that such pods may keep. */
+  readonly kept: number;
 }
 
 function offerOf(world: World, { group, nodes }: Pool, pods: readonly number[], price: number): Offer {
@@ -148,6 +171,7 @@ function offerOf(world: World, { group, nodes }: Pool, pods: readonly number[], 
     return cheapestFor(catalog, view, wanted, counts) ?? [];
   });
   const lasting = lastingPrice(catalog, view, rows, wanted, price);
+  const protectedShare = pods.filter((pod) => isProtected(world.batch.pods[pod]!)).length / pods.length;
   return {
     group,
     view,
@@ -157,26 +181,45 @@ function offerOf(world: World, { group, nodes }: Pool, pods: readonly number[], 
     wanted,
     lasting,
     least: bestSizePrice(catalog, view, demand),
+    protectedShare,
+    kept: nodes.reduce(
+      (sum, node) => sum + keptFor(protectedShare, node.pods.length, catalog.priceOf(view, node.total)),
+      0,
+    ),
   };
+}
+
+/** What a node counts because it may be kept by pods that must not be disrupted: the large ones rather than the small. */
+function keptFor(protectedShare: number, pods: number, price: number): number {
+  return protectedShare === 0 ? 0 : price * (1 - (1 - leftOfProtected * protectedShare) ** pods);
 }
 
 /** What to buy instead of the nodes of a pool; undefined when that is no better. */
 function binsFor(offer: Offer, allowance: number): Bin[] | undefined {
-  const { group, view, nodes, price, wanted, lasting } = offer;
+  const { group, view, nodes, price, wanted, lasting, kept, protectedShare } = offer;
   const { catalog } = group.template;
   const charge = (nodeCharge * price) / Math.min(fewNodes, nodes);
   const ways = [...waysToBuy(offer, charge)].flatMap((bins) => {
-    const paid = bins.reduce((sum, { counts }) => sum + catalog.priceOf(view, totalOf(catalog, wanted, counts)), 0);
+    let [paid, mayStay] = [0, 0];
+    for (const { counts } of bins) {
+      const own = catalog.priceOf(view, totalOf(catalog, wanted, counts));
+      paid += own;
+      mayStay += keptFor(
+        protectedShare,
+        counts.reduce((sum, count) => sum + count, 0),
+        own,
+      );
+    }
     const most = Math.max(allowance, bins.length < nodes ? mostMore : 1);
-    return paid > price * most ? [] : [{ bins, paid }];
+    return paid > price * most ? [] : [{ bins, paid, mayStay }];
   });
   const least = Math.min(price, ...ways.map(({ paid }) => paid)) * Math.max(allowance, mostMore);
   let best: Bin[] | undefined;
-  let lowest = price > least ? Number.POSITIVE_INFINITY : (lasting + charge * nodes) * (1 - 1e-9);
-  for (const { bins, paid } of ways) {
+  let lowest = price > least ? Number.POSITIVE_INFINITY : (lasting + charge * nodes + kept) * (1 - 1e-9);
+  for (const { bins, paid, mayStay } of ways) {
     if (paid > least) continue;
     const rows = bins.flatMap(({ counts }) => cheapestFor(catalog, view, wanted, counts) ?? []);
-    const next = lastingPrice(catalog, view, rows, wanted, paid) + charge * bins.length;
+    const next = lastingPrice(catalog, view, rows, wanted, paid) + charge * bins.length + mayStay;
     if (next < lowest) [best, lowest] = [bins, next];
   }
   return best;

@@ -5,6 +5,7 @@
 import { commonLabelSet } from '../../api/labels.ts';
 import type { Steps } from '../../base/steps.ts';
 import { Domains, type Ties } from '../domains.ts';
+import { exchange } from '../exchange.ts';
 import { hasRoom, isOpen } from '../existing-nodes.ts';
 import { Failures } from '../failures.ts';
 import { Finalizer } from '../finalize.ts';
@@ -70,6 +71,8 @@ const otherWays: readonly Way[] = [
 const fewPods = 400;
 /** Machines that are likely to last may cost a little more. */
 const sturdy = { most: 16, allowance: 1.08, thorough: true };
+/** How often machines exchange their pods before they are bought, for each of them. */
+const exchangesPerNode = 5;
 /** A price this near to the bound is not worth another packing. */
 const nearBound = 1.02;
 
@@ -277,7 +280,15 @@ export class Removals {
     if (pods.length > 1 && (best?.price ?? budget) > farFromBound * bound) attempt(thrifty);
     if (this.#thorough && pods.length > 1 && pods.length <= fewPods)
       for (const way of otherWays) if (best && best.price > nearBound * bound) attempt(way);
-    return best && this.#thorough ? (this.#sturdy(world, best, budget) ?? best) : best;
+    if (!best || !this.#thorough) return best;
+    if (best.price > nearBound * bound) best = this.#exchanged(world, best) ?? best;
+    return this.#sturdy(world, best, budget) ?? best;
+  }
+
+  /** The same pods on machines that cost less. */
+  #exchanged(world: World, { packed, price }: Purchase): Purchase | undefined {
+    const again = exchange(world, packed, new Finalizer(world), exchangesPerNode);
+    return again && cheaperPurchase(world, again, price);
   }
 
   /** The same with machines that are likely to last, if they cost less than `budget` as well. */

@@ -12,6 +12,7 @@ import { Quantity } from '../src/kube/quantity.ts';
 import { coreSettings, defaultSettings } from '../src/runtime/settings.ts';
 import type { Node, NodeClaim, NodePool, Pod } from '../src/scheduling/objects.ts';
 import type { NewNodeClaim, Problem } from '../src/scheduling/problem.ts';
+import { courses, LikelyPlacement } from '../src/scheduling/removal/likely.ts';
 import { solve } from '../src/scheduling/solve.ts';
 import { awsPacking } from './aws.ts';
 import { quietPasses } from './disruption-live.ts';
@@ -136,6 +137,7 @@ class Cluster {
   nodes: Machine[] = [];
   pods: Pod[];
   #count = 0;
+  #commands = 0;
 
   constructor(base: Problem, pods: Pod[]) {
     this.#base = base;
@@ -181,9 +183,27 @@ class Cluster {
   carryOut(proposals: readonly Proposal[]): void {
     const gone = new Set(proposals.flatMap(({ candidates }) => candidates.map(({ machine }) => machine.name)));
     for (const { replacements } of proposals) for (const plan of replacements) this.launch(plan);
+    // Where kube-scheduler would put them, which knows nothing of plans.
+    const { placed, newNodeClaims, failed } = new LikelyPlacement({
+      ...this.problem(),
+      state: { candidates: [...gone] },
+    }).outcome(courses[this.#commands++ % courses.length]!);
+    if (failed.length > 0) throw new Error(`${failed.length} pods have no place`);
     this.nodes = this.nodes.filter(({ name }) => !gone.has(name));
-    this.pods = this.pods.map((pod) => (gone.has(pod.spec.nodeName ?? '') ? unbound(pod) : pod));
-    this.place();
+    const where = new Map<string, string>();
+    for (const [name, pods] of placed) for (const pod of pods) where.set(pod, name);
+    for (const plan of newNodeClaims) {
+      const name = this.launch(plan);
+      for (const pod of plan.pods) where.set(pod, name);
+    }
+    this.#bind(where);
+  }
+
+  #bind(where: ReadonlyMap<string, string>): void {
+    this.pods = this.pods.map((pod) => {
+      const node = where.get(`${pod.metadata.namespace ?? 'default'}/${pod.metadata.name}`);
+      return node === undefined ? pod : { ...pod, spec: { ...pod.spec, nodeName: node }, status: { phase: 'Running' } };
+    });
   }
 
   /** Places what waits, as the scheduler and the provisioner would. */
@@ -197,10 +217,7 @@ class Cluster {
       for (const pod of plan.pods) where.set(pod, name);
     }
     if (result.errors.length > 0) throw new Error(`${result.errors.length} pods have no place`);
-    this.pods = this.pods.map((pod) => {
-      const node = where.get(`${pod.metadata.namespace ?? 'default'}/${pod.metadata.name}`);
-      return node === undefined ? pod : { ...pod, spec: { ...pod.spec, nodeName: node }, status: { phase: 'Running' } };
-    });
+    this.#bind(where);
   }
 
   asPending(): Problem {

@@ -82,6 +82,11 @@ export function* consolidate<T extends Removable>(options: ConsolidateOptions<T>
     // Where no node could go or be replaced by itself, no order of doing so helps: only zones as a whole are left to try.
     if (commands.length === 0 && strategy !== strategies[0]) break;
   }
+  if (best!.commands.length === 0 && !options.expired?.()) {
+    const search = new Search(options, removals, true);
+    best = { commands: yield* search.run(lastResort), gain: 0 };
+    removals.reset();
+  }
   yield;
   return standing(removals, best!.commands);
 }
@@ -107,7 +112,7 @@ function gainOf<T extends Removable>({ nodes, claims, pods }: RemovalCommand<T>,
 }
 
 /** In which order to try what. None is best for every cluster: all are tried, and the one that saves most is taken. */
-type Strategy = readonly ('delete' | 'delete wasteful' | 'replace' | 'replace all' | 'replace zones')[];
+type Strategy = readonly ('delete' | 'delete wasteful' | 'replace' | 'replace all' | 'replace zones' | 'reshape')[];
 const strategies: readonly Strategy[] = [
   ['replace all', 'delete', 'replace'],
   ['replace zones', 'delete', 'replace'],
@@ -115,6 +120,9 @@ const strategies: readonly Strategy[] = [
   ['replace', 'delete', 'replace'],
   ['delete wasteful', 'replace'],
 ];
+
+/** For where no other helps. */
+const lastResort: Strategy = ['reshape'];
 
 /** For large clusters. */
 const quickest: Strategy = ['delete', 'replace'];
@@ -154,6 +162,7 @@ class Search<T extends Removable> {
       if (step === 'replace') yield* this.#replace();
       else if (step === 'replace all') this.#replaceAll();
       else if (step === 'replace zones') yield* this.#replaceZones();
+      else if (step === 'reshape') yield* this.#reshape();
       else yield* this.#delete(step === 'delete wasteful' ? this.#byWaste() : [...this.#bySlot.keys()]);
     }
     return [...this.#drafts].map((draft) => ({
@@ -227,6 +236,22 @@ class Search<T extends Removable> {
       const { price } = this.#bySlot.get(slot)!;
       return price - this.#removals.leastCost([slot]) > promising * price;
     });
+  }
+
+  /** Nodes whose pods would cost less if they were shared out otherwise. */
+  *#reshape(): Steps<void> {
+    const priceOf = (slot: number): number => this.#bySlot.get(slot)!.price;
+    for (const reshaped of this.#removals.reshapings(this.#wasteful(), priceOf)) {
+      yield;
+      if (this.#expired()) return;
+      const { slots } = reshaped;
+      if (!this.#budgetFor(slots.map((slot) => this.#bySlot.get(slot)!))) continue;
+      const removal = this.#removals.tryReshape(
+        reshaped,
+        slots.reduce((sum, slot) => sum + priceOf(slot), 0),
+      );
+      if (removal && !this.#settle(removal)) this.#removals.takeBack();
+    }
   }
 
   /** All that are wasteful in a zone at once, one zone after the other. */

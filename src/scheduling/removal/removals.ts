@@ -5,12 +5,13 @@
 import { commonLabelSet } from '../../api/labels.ts';
 import type { Steps } from '../../base/steps.ts';
 import { Domains, type Ties } from '../domains.ts';
-import { exchange } from '../exchange.ts';
+import { exchange, nodesOf } from '../exchange.ts';
 import { hasRoom, isOpen } from '../existing-nodes.ts';
 import { Failures } from '../failures.ts';
 import { Finalizer } from '../finalize.ts';
 import type { HostPort } from '../host-ports.ts';
 import { hostRejects, type NewNode } from '../in-flight.ts';
+import { Limits } from '../limits.ts';
 import { type Joins, type Packed, Packer } from '../pack.ts';
 import { affinityAllows, affinityPossible, type PodClass } from '../pod-class.ts';
 import type { NewNodeClaim, Problem } from '../problem.ts';
@@ -22,6 +23,7 @@ import { type Group, passesFilter } from '../topology.ts';
 import { canAttach } from '../volumes.ts';
 import { compileInSteps, type NodeKind, type Target, type World } from '../world.ts';
 import { LeastCost } from './least-cost.ts';
+import { type Reshaped, reshape } from './reshape.ts';
 
 /** Where the pods of nodes that went would be. */
 export interface Removal {
@@ -72,7 +74,7 @@ const fewPods = 400;
 /** Machines that are likely to last may cost a little more. */
 const sturdy = { most: 16, allowance: 1.08, thorough: true };
 /** How often machines exchange their pods before they are bought, for each of them. */
-const exchangesPerNode = 5;
+const exchangesPerNode = 20;
 /** A price this near to the bound is not worth another packing. */
 const nearBound = 1.02;
 
@@ -226,6 +228,30 @@ export class Removals {
       this.takeBack();
       return undefined;
     }
+    return this.#order(slots, best);
+  }
+
+  /** Groups of nodes whose pods would cost less on other machines; `priceOf`: what a node costs. */
+  reshapings(slots: readonly number[], priceOf: (slot: number) => number): Reshaped[] {
+    const nodes = slots.map((slot) => ({ slot, pods: this.podsOn(slot), price: priceOf(slot) }));
+    return reshape(this.world, nodes);
+  }
+
+  /** Takes nodes away and buys what was found for them, if that costs less than `budget`; undefined, and nothing changed, otherwise. */
+  tryReshape({ slots, market, bins }: Reshaped, budget: number): Removal | undefined {
+    const pods = this.#takeAway(slots);
+    const nodes = nodesOf(this.world, market, bins, 0);
+    const steps = nodes.flatMap((node) => node.pods.map((pod) => ({ pod, target: undefined, node, settled: [] })));
+    const limits = new Limits(this.world.templates);
+    const packed: Packed = { nodes, steps, failed: [], timedOut: false, attempts: 0, limits };
+    const best = this.#mindsUndecided(pods) ? undefined : cheaperPurchase(this.world, packed, budget);
+    if (best) return this.#order(slots, best);
+    this.takeBack();
+    return undefined;
+  }
+
+  /** Puts pods where a purchase has them. */
+  #order(slots: readonly number[], best: Purchase): Removal | undefined {
     const moves: { pod: number; slot: number }[] = [];
     for (const { pod, target } of best.packed.steps) {
       if (target) this.#take(target, pod);

@@ -3,6 +3,7 @@
 // gets that was scaled down at random.
 import { labels } from '../src/api/labels.ts';
 import { SeededRandom } from '../src/base/random.ts';
+import { finish } from '../src/base/steps.ts';
 import { Consolidation } from '../src/controllers/disruption/consolidation.ts';
 import { fileSnapshot } from '../src/controllers/disruption/file-snapshot.ts';
 import { defaultMethods } from '../src/controllers/disruption/index.ts';
@@ -12,8 +13,10 @@ import { Quantity } from '../src/kube/quantity.ts';
 import { coreSettings, defaultSettings } from '../src/runtime/settings.ts';
 import type { Node, NodeClaim, NodePool, Pod } from '../src/scheduling/objects.ts';
 import type { NewNodeClaim, Problem } from '../src/scheduling/problem.ts';
+import { consolidate } from '../src/scheduling/removal/consolidate.ts';
 import { courses, LikelyPlacement } from '../src/scheduling/removal/likely.ts';
 import { solve } from '../src/scheduling/solve.ts';
+import { validate } from '../src/scheduling/testing/validator.ts';
 import { awsPacking } from './aws.ts';
 import { quietPasses } from './disruption-live.ts';
 import { lowerBound } from './lp-bound.ts';
@@ -21,6 +24,7 @@ import { lowerIsBetter, median, type Progress, type Row, round, type Wanted } fr
 
 const settings = defaultSettings(coreSettings);
 const start = Date.UTC(2026, 0, 1);
+const mostRounds = 30;
 
 /** Measures. */
 export async function rows(progress: Progress, wanted: Wanted): Promise<Row[]> {
@@ -28,8 +32,10 @@ export async function rows(progress: Progress, wanted: Wanted): Promise<Row[]> {
   if (wanted('disruption/pass-5000')) found.push(...passes(progress));
   if (wanted('disruption/unchanged-5000')) found.push(...(await quietPasses(5000, progress)));
   for (const nodes of [100, 1000, 5000]) {
-    const name = `disruption/aws-${nodes}-vs-bound`;
-    if (wanted(name)) found.push(await settled(name, nodes, progress));
+    for (const carriedOut of ['as planned', 'as placed'] as const) {
+      const name = `disruption/aws-${nodes}${carriedOut === 'as placed' ? '-placed' : ''}-vs-bound`;
+      if (wanted(name)) found.push(await settled(name, nodes, carriedOut, progress));
+    }
   }
   return found;
 }
@@ -81,21 +87,29 @@ function longestHold(problem: Problem): number {
   return longest;
 }
 
-/** A cluster that was packed for many pods, of which three quarters went: what it costs when nothing is left to do. */
-async function settled(name: string, nodes: number, progress: Progress): Promise<Row> {
+/**
+ * A cluster that was packed for many pods, of which three quarters went: what it costs when nothing is left to do. `as planned`: pods
+ * go where the search for cheaper nodes has them; `as placed`: the controller's methods decide, and kube-scheduler places pods.
+ */
+async function settled(
+  name: string,
+  nodes: number,
+  carriedOut: 'as planned' | 'as placed',
+  progress: Progress,
+): Promise<Row> {
   const cluster = scaledDown(nodes);
   const before = cluster.price;
   const bound = await lowerBound(cluster.asPending());
-  let [moves, evictions, rounds] = [0, 0, 0];
-  for (; rounds < 20; rounds++) {
-    const proposals = look(cluster.problem());
-    if (proposals.length === 0) break;
-    for (const proposal of proposals) {
-      moves += proposal.candidates.length;
-      evictions += proposal.candidates.reduce((sum, { reschedulablePods }) => sum + reschedulablePods.length, 0);
-    }
-    cluster.carryOut(proposals);
-    progress(`${name} round ${rounds + 1}: ${cluster.nodes.length} nodes, ${cluster.price.toFixed(2)} $/h`);
+  let [removed, evictions, rounds] = [0, 0, 0];
+  for (; rounds < mostRounds; rounds++) {
+    const moves = carriedOut === 'as planned' ? cluster.carryOutAsPlanned() : cluster.carryOut(look(cluster.problem()));
+    if (moves.nodes === 0) break;
+    removed += moves.nodes;
+    evictions += moves.pods;
+    const times = (cluster.price / bound.price).toFixed(4);
+    progress(
+      `${name} round ${rounds + 1}: ${moves.nodes} nodes go, ${cluster.nodes.length} are left, ${times} × bound`,
+    );
   }
   return {
     name,
@@ -103,7 +117,7 @@ async function settled(name: string, nodes: number, progress: Progress): Promise
     ours: round(cluster.price / bound.price),
     upstream: null,
     ratio: null,
-    detail: `${round(before)} to ${round(cluster.price)} $/h, bound ${round(bound.price)}; ${rounds} rounds, ${moves} nodes removed, ${evictions} evictions`,
+    detail: `${round(before)} to ${round(cluster.price)} $/h, bound ${round(bound.price)}; ${rounds} rounds, ${removed} nodes removed, ${evictions} evictions`,
   };
 }
 
@@ -131,7 +145,13 @@ interface Machine {
   readonly price: number;
 }
 
-/** A cluster in memory: commands are carried out at once, and the scheduler places what lost its node. */
+/** How many nodes go, and how many pods move. */
+interface Moves {
+  readonly nodes: number;
+  readonly pods: number;
+}
+
+/** A cluster in memory: commands are carried out at once. */
 class Cluster {
   readonly #base: Problem;
   nodes: Machine[] = [];
@@ -180,8 +200,50 @@ class Cluster {
     return typeMaps.get(this.#base)!;
   }
 
-  carryOut(proposals: readonly Proposal[]): void {
-    const gone = new Set(proposals.flatMap(({ candidates }) => candidates.map(({ machine }) => machine.name)));
+  /** One search with the rule that a replacement has to cost less, and every pod where it has them. */
+  carryOutAsPlanned(): Moves {
+    const commands = finish(
+      consolidate({
+        problem: { ...this.problem(), state: { candidates: this.nodes.map(({ name }) => name) } },
+        removable: this.nodes.map(({ name, price, zone }) => ({ node: name, pool: 'aws', price, zone })),
+        budget: () => Number.POSITIVE_INFINITY,
+        approve: (nodes, claims) => (sumOf(claims) < sumOf(nodes) * (1 - 1e-9) ? claims : 'no cheaper'),
+      }),
+    );
+    const gone = new Set(commands.flatMap(({ nodes }) => nodes.map(({ node }) => node)));
+    const where = new Map<string, string>();
+    for (const { claims, placements } of commands) {
+      for (const { pod, node } of placements) if (node !== undefined) where.set(pod, node);
+      for (const claim of claims) {
+        const name = this.launch(claim);
+        for (const pod of claim.pods) where.set(pod, name);
+      }
+    }
+    this.nodes = this.nodes.filter(({ name }) => !gone.has(name));
+    this.#bind(where);
+    this.#seeThatAllRun();
+    return { nodes: gone.size, pods: where.size };
+  }
+
+  /** The judge of the scheduler looks at every pod where it is. */
+  #seeThatAllRun(): void {
+    const byNode = Map.groupBy(this.pods, ({ spec }) => spec.nodeName ?? '');
+    const { violations } = validate(
+      { ...this.problem(), pods: this.pods.map(unbound) },
+      {
+        newNodeClaims: [],
+        existingNodes: [...byNode].map(([name, pods]) => ({ name, pods: pods.map(keyOfPod) })),
+        placements: this.pods.map((pod) => ({ pod: keyOfPod(pod), target: { node: pod.spec.nodeName ?? '' } })),
+        errors: [],
+      },
+    );
+    const [first] = violations;
+    if (first) throw new Error(`${violations.length} violations: ${first.pod}: ${first.rule}: ${first.detail}`);
+  }
+
+  carryOut(proposals: readonly Proposal[]): Moves {
+    const moved = proposals.flatMap(({ candidates }) => candidates);
+    const gone = new Set(moved.map(({ machine }) => machine.name));
     for (const { replacements } of proposals) for (const plan of replacements) this.launch(plan);
     // Where kube-scheduler would put them, which knows nothing of plans.
     const { placed, newNodeClaims, failed } = new LikelyPlacement({
@@ -197,11 +259,12 @@ class Cluster {
       for (const pod of plan.pods) where.set(pod, name);
     }
     this.#bind(where);
+    return { nodes: gone.size, pods: moved.reduce((sum, { reschedulablePods }) => sum + reschedulablePods.length, 0) };
   }
 
   #bind(where: ReadonlyMap<string, string>): void {
     this.pods = this.pods.map((pod) => {
-      const node = where.get(`${pod.metadata.namespace ?? 'default'}/${pod.metadata.name}`);
+      const node = where.get(keyOfPod(pod));
       return node === undefined ? pod : { ...pod, spec: { ...pod.spec, nodeName: node }, status: { phase: 'Running' } };
     });
   }
@@ -311,6 +374,14 @@ function uniform(nodes: number, podsPerNode: number): Cluster {
     }
   }
   return cluster;
+}
+
+function keyOfPod({ metadata }: Pod): string {
+  return `${metadata.namespace ?? 'default'}/${metadata.name}`;
+}
+
+function sumOf(priced: readonly { readonly price: number }[]): number {
+  return priced.reduce((sum, { price }) => sum + price, 0);
 }
 
 function unbound(pod: Pod): Pod {

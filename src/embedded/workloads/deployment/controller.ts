@@ -322,7 +322,7 @@ class Deployments {
     const waitMs = await this.#write(deployment, status);
     const progressing = findCondition(status.conditions, 'Progressing');
     if (!hasDeadline(deployment) || !progressing || isComplete(deployment, status)) return sooner(undefined, waitMs);
-    if (progressing.reason === 'ProgressDeadlineExceeded') return sooner(undefined, waitMs);
+    if (isDecided(progressing)) return sooner(undefined, waitMs);
     return sooner({ requeueAfterMs: Math.max(0, deadlineIn(deployment, progressing, now)) + 1000 }, waitMs);
   }
 
@@ -335,6 +335,11 @@ class Deployments {
     await this.#plane.client.resource(deployments).updateStatus({ ...deployment, status });
     return 0;
   }
+}
+
+/** Whether time changes nothing any more: progress was too slow, or it was made before, and a pod that waits since is none. */
+function isDecided({ reason }: { readonly reason?: string }): boolean {
+  return reason === 'ProgressDeadlineExceeded' || reason === 'NewReplicaSetAvailable';
 }
 
 function allSets(fresh: ReplicaSet | undefined, old: readonly ReplicaSet[]): ReplicaSet[] {

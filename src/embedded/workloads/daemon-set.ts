@@ -272,12 +272,9 @@ class DaemonSets {
       ...(unavailable > 0 ? { numberUnavailable: unavailable } : {}),
       ...(set.status?.collisionCount === undefined ? {} : { collisionCount: set.status.collisionCount }),
     };
-    if (deepEqual(status, set.status)) return 0;
-    const waitMs = this.own.waitMs(set);
-    if (waitMs > 0) return waitMs;
-    this.own.note(set, status);
-    await this.#plane.client.resource(kinds.DaemonSet).updateStatus({ ...set, status });
-    return 0;
+    return this.own.write(set, status, () =>
+      this.#plane.client.resource(kinds.DaemonSet).updateStatus({ ...set, status }),
+    );
   }
 }
 

@@ -31,15 +31,21 @@ export class OwnStatus<T extends WithStatus> {
     });
   }
 
-  /** This is about to be written: the answer may come later than the news of it. */
-  note({ metadata }: T, status: unknown): void {
-    this.#written.set(metadata.uid!, { status, at: this.#plane.clock.monotonic() });
-  }
-
-  /** For how long another status is to wait; 0: it is written now. */
-  waitMs({ metadata }: T): number {
-    const at = this.#plane.lean ? this.#written.get(metadata.uid!)?.at : undefined;
-    return at === undefined ? 0 : Math.max(0, at + paceMs - this.#plane.clock.monotonic());
+  /**
+   * Writes a status that is another than the object has. Gives for how long it has to wait; 0 when it is written. What is urgent does not
+   * wait.
+   */
+  async write(object: T, status: unknown, put: () => Promise<unknown>, isUrgent = false): Promise<number> {
+    if (deepEqual(status, object.status)) return 0;
+    const uid = object.metadata.uid!;
+    const now = this.#plane.clock.monotonic();
+    const at = this.#plane.lean && !isUrgent ? this.#written.get(uid)?.at : undefined;
+    const waitMs = at === undefined ? 0 : Math.max(0, at + paceMs - now);
+    if (waitMs > 0) return waitMs;
+    // Before it is: the answer may come later than the news of it.
+    this.#written.set(uid, { status, at: now });
+    await put();
+    return 0;
   }
 
   /** Whether all that changed is the status, to what was written last. */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ReplicaSets: as many pods as asked for, the least useful ones given up first, and a status that says how it stands.
 import { messageOf } from '../../base/errors.ts';
-import { deepEqual } from '../../base/freeze.ts';
 import { kinds, type Pod, type ReplicaSet } from '../../kube/kinds.ts';
 import { compileLabelSelector } from '../../kube/labels.ts';
 import { formatTime } from '../../kube/time.ts';
@@ -143,12 +142,8 @@ class ReplicaSets {
       observedGeneration: set.metadata.generation ?? 0,
       ...(conditions.length > 0 ? { conditions } : {}),
     };
-    if (deepEqual(status, set.status)) return 0;
-    const waitMs = failure === undefined ? this.own.waitMs(set) : 0;
-    if (waitMs > 0) return waitMs;
-    this.own.note(set, status);
-    await this.#plane.client.resource(kinds.ReplicaSet).updateStatus({ ...set, status });
-    return 0;
+    const put = (): Promise<unknown> => this.#plane.client.resource(kinds.ReplicaSet).updateStatus({ ...set, status });
+    return this.own.write(set, status, put, failure !== undefined);
   }
 
   /** Pods become available by the passing of time: look again when the next one does. */

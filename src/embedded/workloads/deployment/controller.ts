@@ -328,12 +328,9 @@ class Deployments {
 
   /** Gives for how long it has to wait; 0 when it is up to date. */
   async #write(deployment: Deployment, status: DeploymentStatus): Promise<number> {
-    if (deepEqual(status, deployment.status)) return 0;
-    const waitMs = this.#own.waitMs(deployment);
-    if (waitMs > 0) return waitMs;
-    this.#own.note(deployment, status);
-    await this.#plane.client.resource(deployments).updateStatus({ ...deployment, status });
-    return 0;
+    return this.#own.write(deployment, status, () =>
+      this.#plane.client.resource(deployments).updateStatus({ ...deployment, status }),
+    );
   }
 }
 

@@ -75,6 +75,12 @@ describe('a registry', () => {
     expect([await metrics.value('took_seconds'), await metrics.value('lasted_seconds')]).toEqual([1, 1]);
     metrics.counter(made).inc({ reason: 'a' });
     expect(await metrics.value('made_total', { reason: 'a' })).toBe(3);
+    metrics.onScrape(() => series.made.inc({ reason: 'b' }, 5));
+    expect(await metrics.series('made_total')).toEqual([
+      { labels: { reason: 'a' }, value: 3 },
+      { labels: { reason: 'b' }, value: 5 },
+    ]);
+    expect(await metrics.series('unheard_of')).toEqual([]);
   });
 
   test('gives everybody who asks for a metric the same series', async () => {

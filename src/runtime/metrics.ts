@@ -225,6 +225,13 @@ export class Metrics {
     return found?.value;
   }
 
+  /** The series of one counter or gauge, without anything being rendered. */
+  async series(name: string): Promise<readonly { readonly labels: Partial<Record<string, string>>; value: number }[]> {
+    for (const refresh of this.#beforeScrape) refresh();
+    const metric = await this.#registry.getSingleMetric(name)?.get();
+    return (metric?.values ?? []).map(({ labels, value }) => ({ labels: labels as Record<string, string>, value }));
+  }
+
   /** What has been asked for so far, by name. */
   get declarations(): MetricDeclaration[] {
     return [...this.#entries.values()]

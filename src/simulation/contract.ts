@@ -33,6 +33,8 @@ export interface Fault {
 export interface Happening {
   readonly name: string;
   readonly weight: number;
+  /** All machines of a pool are replaced because of it: it costs as much as a hundred others. */
+  readonly isSweeping?: boolean;
   /** Does it, or gives false when there was nothing to do it to. */
   happen(random: Random): boolean | Promise<boolean>;
 }
@@ -112,6 +114,12 @@ export interface StoredCloudParts extends CloudParts {
 export interface Sells {
   readonly zones: readonly [string, ...string[]];
   readonly capacityTypes: readonly [string, ...string[]];
+}
+
+/** What the pods of users may ask for. */
+export interface PodTerms extends Sells {
+  /** CPUs, each as often as it is named. */
+  readonly cpus: readonly [string, ...string[]];
 }
 
 /** A cloud of the world. It outlives controller processes; each of them connects anew. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kinds of worlds there are. What happens in one follows from its seed; a scenario says how much of what.
 import type { CloudName } from './clouds/index.ts';
+import type { PodTerms } from './contract.ts';
 
 /** How a world is made. */
 export interface ScenarioShape {
@@ -8,6 +9,14 @@ export interface ScenarioShape {
   readonly description: string;
   /** About how many pods users want; they add and take away to stay near it. */
   readonly pods: number;
+  /** As a share of them, how far they let it stray; 0.3 unless told. */
+  readonly strays?: number;
+  /** The CPUs that pods ask for, each as often as it is named. */
+  readonly podCpus?: PodTerms['cpus'];
+  /** When machines expire, where they do. */
+  readonly expireAfter?: readonly [string, ...string[]];
+  /** How often changes come that replace all machines of a pool, against what would be usual; 1 unless told. */
+  readonly sweeping?: number;
   /** How far apart changes by users are, on average, while they are active. */
   readonly changeEveryMs: number;
   /** How far apart faults begin, on average; undefined for none. */
@@ -26,16 +35,29 @@ export interface ScenarioShape {
 }
 
 const minute = 60_000;
-const usual = { pods: 230, activeMs: 80 * minute, restMs: 40 * minute, twoReplicas: 0.25 } as const;
+const halves = { activeMs: 80 * minute, restMs: 40 * minute, twoReplicas: 0.25 } as const;
 
-const small = { ...usual, pods: 40, changeEveryMs: 40_000, faultEveryMs: 3 * minute } as const;
+/** Some 35 nodes and 320 pods. What replaces half of the machines at once is rare: it costs more than all else together. */
+const usual = {
+  ...halves,
+  pods: 260,
+  strays: 0.1,
+  podCpus: ['50m', '100m', '100m', '250m', '500m', '500m', '500m', '500m', '1500m', '2500m'],
+  expireAfter: ['75m', '2h', '5h'],
+  sweeping: 0.35,
+} as const satisfies Partial<ScenarioShape>;
+
+const small = { ...halves, pods: 40, changeEveryMs: 40_000, faultEveryMs: 3 * minute } as const;
+
+/** Denser: faults of a cloud bite only while machines are bought, and its worlds are one of ten. */
+const ofProvider = { ...small, faultEveryMs: 100_000 } as const;
 
 export const scenarios: readonly ScenarioShape[] = [
   {
     ...usual,
     name: 'faults',
     description: 'everything at once: users at work, and something broken most of the time',
-    changeEveryMs: 40_000,
+    changeEveryMs: 31_000,
     faultEveryMs: 3 * minute,
   },
   { ...usual, name: 'busy', description: 'users at work, nothing broken', changeEveryMs: 30_000 },
@@ -55,7 +77,7 @@ export const scenarios: readonly ScenarioShape[] = [
     ...usual,
     name: 'crashes',
     description: 'the autoscaler dies, hangs and loses its lease all the time',
-    changeEveryMs: 40_000,
+    changeEveryMs: 31_000,
     faultEveryMs: 90_000,
     faults: ['process/'],
     twoReplicas: 0.5,
@@ -64,7 +86,7 @@ export const scenarios: readonly ScenarioShape[] = [
     ...usual,
     name: 'storm',
     description: 'an API server that is slow, refuses, forgets and loses answers',
-    changeEveryMs: 40_000,
+    changeEveryMs: 31_000,
     faultEveryMs: 90_000,
     faults: ['api/'],
   },
@@ -72,30 +94,30 @@ export const scenarios: readonly ScenarioShape[] = [
     ...usual,
     name: 'bad-cloud',
     description: 'clouds without capacity, with lost answers, and machines that do not join or die',
-    changeEveryMs: 40_000,
+    changeEveryMs: 31_000,
     faultEveryMs: 90_000,
     faults: ['cloud/', 'node/'],
   },
   {
-    ...small,
+    ...ofProvider,
     name: 'cluster-api',
     description: 'Cluster API with its faults, and people who scale and roll beside the autoscaler',
     clouds: ['cluster-api'],
   },
   {
-    ...small,
+    ...ofProvider,
     name: 'linode',
     description: 'Linode in LKE mode with the faults of its API, and others in the account',
     clouds: ['linode'],
   },
   {
-    ...small,
+    ...ofProvider,
     name: 'linode-shared',
     description: 'Linode in LKE mode with node pools that NodeClaims share, and the same faults',
     clouds: ['linode-shared'],
   },
   {
-    ...small,
+    ...ofProvider,
     name: 'linode-instance',
     description: 'Linode in Instance mode with the faults of its API, and others in the account',
     clouds: ['linode-instance'],

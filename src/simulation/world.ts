@@ -12,7 +12,7 @@ import { kinds } from '../kube/kinds.ts';
 import { type Logger, silentLogger } from '../runtime/logging.ts';
 import { cloudNamed, usualClouds } from './clouds/index.ts';
 import { collections } from './collections.ts';
-import type { Fault, Happening, SimulatedCloud } from './contract.ts';
+import type { Fault, Happening, PodTerms, SimulatedCloud } from './contract.ts';
 import { CoverageCounts } from './coverage.ts';
 import { chance, weighted } from './draw.ts';
 import { StoreFacts } from './facts.ts';
@@ -24,7 +24,7 @@ import { Weather } from './faults/weather.ts';
 import type { Hands } from './happenings/hands.ts';
 import { poolsOf } from './happenings/pools.ts';
 import { userHappenings } from './happenings/users.ts';
-import { daemonSetOf, deploymentOf, priorities } from './happenings/workload-objects.ts';
+import { daemonSetOf, deploymentOf, priorities, usualCpus } from './happenings/workload-objects.ts';
 import { workloadHappenings } from './happenings/workloads.ts';
 import { Judge } from './judge.ts';
 import type { Moment, Plan } from './plan.ts';
@@ -92,7 +92,7 @@ export class World {
     this.#happenings = pickNamed(
       [...workloadHappenings(hands), ...userHappenings(hands), ...clouds.flatMap(({ happenings }) => happenings)],
       shape.happenings,
-    );
+    ).map((of) => (of.isSweeping ? { ...of, weight: of.weight * (shape.sweeping ?? 1) } : of));
     const parted = { clock, coverage: this.coverage, facts: this.facts };
     this.#faults = pickNamed(
       [
@@ -248,8 +248,13 @@ export class World {
     const transport = authors.transport('user', this.#cluster.transport());
     const client = new KubeClient({ transport, clock, fieldManager: 'kubectl' });
     let count = 0;
-    const { sells } = this.#clouds[0]!;
-    return { karpenter: client, workload: client, facts, clock, shape: this.#shape, sells, next: () => ++count };
+    const shape = this.#shape;
+    return { karpenter: client, workload: client, facts, clock, shape, terms: this.#terms, next: () => ++count };
+  }
+
+  /** What pods may ask for. */
+  get #terms(): PodTerms {
+    return { ...this.#clouds[0]!.sells, cpus: this.#shape.podCpus ?? usualCpus };
   }
 
   async #furnish(): Promise<void> {
@@ -259,11 +264,10 @@ export class World {
       const priorityClass = { apiVersion: 'scheduling.k8s.io/v1', kind: 'PriorityClass', metadata: { name } };
       await client.resource(kinds.PriorityClass).create({ ...priorityClass, value: (i + 1) * 1000 });
     }
-    for (const pool of poolsOf(random, this.#clouds, this.#shape.pods))
-      await client.resource(nodePoolKind).create(pool);
+    for (const pool of poolsOf(random, this.#clouds, this.#shape)) await client.resource(nodePoolKind).create(pool);
     await client.resource(kinds.DaemonSet).create(daemonSetOf(random, 'agent'));
     for (let i = 0, pods = 0; pods < this.#shape.pods; i++) {
-      const deployment = deploymentOf(random, `first-${i}`, this.#clouds[0]!.sells);
+      const deployment = deploymentOf(random, `first-${i}`, this.#terms);
       pods += deployment.spec?.replicas ?? 0;
       await client.resource(kinds.Deployment).create(deployment);
     }

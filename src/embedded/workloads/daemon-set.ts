@@ -9,7 +9,7 @@ import { blockingEffects, untoleratedTaint } from '../scheduler/tolerations.ts';
 import { inGrowingBatches } from './batches.ts';
 import { type ControlPlane, vanishingIsFine } from './context.ts';
 import { scaled } from './int-or-percent.ts';
-import { OwnStatus } from './own-status.ts';
+import { OwnStatus, sooner } from './own-status.ts';
 import { OwnedPods } from './owned-pods.ts';
 import { claimOwned, ownerKey } from './ownership.ts';
 import { createPod, deletePod, isNamespaceLeaving, podFromTemplate } from './pod-factory.ts';
@@ -150,7 +150,7 @@ class DaemonSets {
 
   constructor(plane: ControlPlane) {
     this.#plane = plane;
-    this.own = new OwnStatus(plane.informers.of(kinds.DaemonSet));
+    this.own = new OwnStatus(plane.informers.of(kinds.DaemonSet), plane);
     this.#pods = new OwnedPods(plane.informers.of(kinds.Pod), plane.clock);
     this.#history = new RevisionHistory(plane, kinds.DaemonSet);
   }
@@ -172,9 +172,9 @@ class DaemonSets {
       await this.#place(set, byNode, revision);
       if (this.#pods.settled(uid)) await this.#replaceOutdated(set, byNode, revision);
     }
-    await this.#writeStatus(set, byNode, revision);
+    const waitMs = await this.#writeStatus(set, byNode, revision);
     const waits = (set.spec.minReadySeconds ?? 0) > 0 && claimed.some((pod) => isPodReady(pod));
-    if (waits) return { requeueAfterMs: 1000 };
+    return sooner(waits ? { requeueAfterMs: 1000 } : undefined, waitMs);
   }
 
   async #place(set: DaemonSet, byNode: ReadonlyMap<string, Pod[]>, revision: string): Promise<void> {
@@ -240,7 +240,8 @@ class DaemonSets {
     }
   }
 
-  async #writeStatus(set: DaemonSet, byNode: ReadonlyMap<string, Pod[]>, revision: string): Promise<void> {
+  /** Gives for how long it has to wait; 0 when it is up to date. */
+  async #writeStatus(set: DaemonSet, byNode: ReadonlyMap<string, Pod[]>, revision: string): Promise<number> {
     const now = this.#plane.clock.now();
     const count = { desired: 0, current: 0, misscheduled: 0, ready: 0, available: 0, updated: 0 };
     for (const node of this.#plane.informers.of(kinds.Node).list()) {
@@ -271,9 +272,9 @@ class DaemonSets {
       ...(unavailable > 0 ? { numberUnavailable: unavailable } : {}),
       ...(set.status?.collisionCount === undefined ? {} : { collisionCount: set.status.collisionCount }),
     };
-    if (deepEqual(status, set.status)) return;
-    this.own.note(set, status);
-    await this.#plane.client.resource(kinds.DaemonSet).updateStatus({ ...set, status });
+    return this.own.write(set, status, () =>
+      this.#plane.client.resource(kinds.DaemonSet).updateStatus({ ...set, status }),
+    );
   }
 }
 

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test } from 'vitest';
+import { VirtualClock } from '../../base/clock.ts';
 import type { ReplicaSet } from '../../kube/kinds.ts';
-import { OwnStatus } from './own-status.ts';
+import { OwnStatus, sooner } from './own-status.ts';
+
+interface Handler {
+  deleted(object: ReplicaSet): void;
+}
 
 function set(replicas: number, ready: number, labels: Record<string, string> = {}): ReplicaSet {
   return {
@@ -11,11 +16,13 @@ function set(replicas: number, ready: number, labels: Record<string, string> = {
   } as unknown as ReplicaSet;
 }
 
-test('only a change to what was written itself is an echo', () => {
+test('only a change to what was written itself is an echo', async () => {
   let goes: ((object: ReplicaSet) => void) | undefined;
-  const own = new OwnStatus<ReplicaSet>({ addHandler: (handler) => (goes = (object) => handler.deleted(object)) });
+  const source = { addHandler: (handler: Handler) => (goes = (object) => handler.deleted(object)) };
+  const own = new OwnStatus<ReplicaSet>(source, { clock: new VirtualClock() });
   expect(own.isEcho(set(2, 1), set(2, 0))).toBe(false);
-  own.note(set(2, 0), { replicas: 2, readyReplicas: 1 });
+  const put = (): Promise<void> => Promise.resolve();
+  await own.write(set(2, 0), { replicas: 2, readyReplicas: 1 }, put);
   expect(own.isEcho(set(2, 1), set(2, 0))).toBe(true);
   expect(own.isEcho(set(2, 1), undefined)).toBe(false);
   // Somebody else's status, another size, other labels.
@@ -24,4 +31,37 @@ test('only a change to what was written itself is an echo', () => {
   expect(own.isEcho(set(2, 1, { a: 'b' }), set(2, 0))).toBe(false);
   goes?.(set(2, 1));
   expect(own.isEcho(set(2, 1), set(2, 0))).toBe(false);
+});
+
+test('a lean control plane writes the status of a set again after five seconds, and that of another at once', async () => {
+  const clock = new VirtualClock();
+  const source = { addHandler: (): void => undefined };
+  const [lean, usual] = [true, false].map((isLean) => new OwnStatus<ReplicaSet>(source, { clock, lean: isLean }));
+  let puts = 0;
+  const put = (): Promise<number> => Promise.resolve(puts++);
+  const write = async (own: OwnStatus<ReplicaSet>, of: ReplicaSet, ready: number, isUrgent?: boolean) => {
+    const before = puts;
+    const waitMs = await own.write(of, { replicas: 2, readyReplicas: ready }, put, isUrgent);
+    return { waitMs, isWritten: puts > before };
+  };
+  const written = { waitMs: 0, isWritten: true };
+  expect(await write(lean!, set(2, 0), 1)).toEqual(written);
+  expect(await write(usual!, set(2, 0), 1)).toEqual(written);
+  await clock.step(1500);
+  expect(await write(lean!, set(2, 1), 1)).toEqual({ waitMs: 0, isWritten: false });
+  expect(await write(lean!, set(2, 1), 2)).toEqual({ waitMs: 3500, isWritten: false });
+  expect(await write(usual!, set(2, 1), 2)).toEqual(written);
+  const other = set(2, 1);
+  expect(await write(lean!, { ...other, metadata: { ...other.metadata, uid: 'another' } }, 2)).toEqual(written);
+  await clock.step(3500);
+  expect(await write(lean!, set(2, 1), 2)).toEqual(written);
+  expect(await write(lean!, set(2, 2), 1, true)).toEqual(written);
+});
+
+test('of two waits the shorter counts', () => {
+  expect(sooner(undefined, 0)).toBeUndefined();
+  expect(sooner({ requeueAfterMs: 10 }, 0)).toEqual({ requeueAfterMs: 10 });
+  expect(sooner(undefined, 20)).toEqual({ requeueAfterMs: 20 });
+  expect(sooner({ requeueAfterMs: 10 }, 20)).toEqual({ requeueAfterMs: 10 });
+  expect(sooner({ requeueAfterMs: 30 }, 20)).toEqual({ requeueAfterMs: 20 });
 });

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ReplicaSets: as many pods as asked for, the least useful ones given up first, and a status that says how it stands.
 import { messageOf } from '../../base/errors.ts';
-import { deepEqual } from '../../base/freeze.ts';
 import { kinds, type Pod, type ReplicaSet } from '../../kube/kinds.ts';
 import { compileLabelSelector } from '../../kube/labels.ts';
 import { formatTime } from '../../kube/time.ts';
@@ -9,7 +8,7 @@ import { Controller, type Result } from '../../runtime/controller.ts';
 import { inGrowingBatches } from './batches.ts';
 import { withCondition, withoutCondition } from './conditions.ts';
 import { type ControlPlane, vanishingIsFine } from './context.ts';
-import { OwnStatus } from './own-status.ts';
+import { OwnStatus, sooner } from './own-status.ts';
 import { OwnedPods } from './owned-pods.ts';
 import { claimOwned, controllerOf, ownerKey } from './ownership.ts';
 import { createPod, deletePod, isNamespaceLeaving, podFromTemplate } from './pod-factory.ts';
@@ -40,7 +39,7 @@ class ReplicaSets {
 
   constructor(plane: ControlPlane) {
     this.#plane = plane;
-    this.own = new OwnStatus(plane.informers.of(kinds.ReplicaSet));
+    this.own = new OwnStatus(plane.informers.of(kinds.ReplicaSet), plane);
     this.#pods = new OwnedPods(plane.informers.of(kinds.Pod), plane.clock);
   }
 
@@ -74,9 +73,9 @@ class ReplicaSets {
     if (!set.metadata.deletionTimestamp && this.#pods.settled(uid)) {
       failure = await this.#scale(set, active);
     }
-    await this.#writeStatus(set, claimed, failure);
+    const waitMs = await this.#writeStatus(set, claimed, failure);
     if (failure !== undefined) throw failure;
-    return this.#nextAvailability(set, active);
+    return sooner(this.#nextAvailability(set, active), waitMs);
   }
 
   async #scale(set: ReplicaSet, active: readonly Pod[]): Promise<unknown> {
@@ -111,7 +110,8 @@ class ReplicaSets {
     return siblings.flatMap((sibling) => this.#pods.ownedBy(sibling.metadata.uid!));
   }
 
-  async #writeStatus(set: ReplicaSet, claimed: readonly Pod[], failure: unknown): Promise<void> {
+  /** Gives for how long it has to wait; 0 when it is up to date. */
+  async #writeStatus(set: ReplicaSet, claimed: readonly Pod[], failure: unknown): Promise<number> {
     const now = this.#plane.clock.now();
     const active = claimed.filter(isPodActive);
     const minReady = set.spec.minReadySeconds ?? 0;
@@ -142,9 +142,8 @@ class ReplicaSets {
       observedGeneration: set.metadata.generation ?? 0,
       ...(conditions.length > 0 ? { conditions } : {}),
     };
-    if (deepEqual(status, set.status)) return;
-    this.own.note(set, status);
-    await this.#plane.client.resource(kinds.ReplicaSet).updateStatus({ ...set, status });
+    const put = (): Promise<unknown> => this.#plane.client.resource(kinds.ReplicaSet).updateStatus({ ...set, status });
+    return this.own.write(set, status, put, failure !== undefined);
   }
 
   /** Pods become available by the passing of time: look again when the next one does. */

@@ -120,6 +120,7 @@ function happenings(backend: Backend): Happening[] {
     {
       name: 'cloud/image-released',
       weight: 0.2,
+      isSweeping: true,
       happen() {
         if (victims(backend).length === 0) return false;
         backend.releaseImage();

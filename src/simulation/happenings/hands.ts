@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { VirtualClock } from '../../base/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import type { Facts, Sells } from '../contract.ts';
+import type { Facts, PodTerms } from '../contract.ts';
 import type { ScenarioShape } from '../scenarios.ts';
 
 /** What users have: a client that works (their faults are not ours), and eyes. */
@@ -11,8 +11,8 @@ export interface Hands {
   readonly facts: Facts;
   readonly clock: VirtualClock;
   readonly shape: ScenarioShape;
-  /** What can be had of the cloud that takes every pod. */
-  readonly sells: Sells;
+  /** What pods may ask for: the cloud that takes every pod has it. */
+  readonly terms: PodTerms;
   /** The next number for a name. */
   next(): number;
 }

@@ -5,27 +5,31 @@ import type { Budget, NodePool, NodePoolSpec } from '../../api/node-pool.ts';
 import type { Random } from '../../base/random.ts';
 import type { SimulatedCloud } from '../contract.ts';
 import { between, chance, oneOf, pick } from '../draw.ts';
+import type { ScenarioShape } from '../scenarios.ts';
 import { batchTaint } from './workload-objects.ts';
 
 export const anchor = 'anchor';
 
-/** The pools of a world that wants about so many pods. */
-export function poolsOf(random: Random, clouds: readonly SimulatedCloud[], pods: number): NodePool[] {
+/** The pools of a world. */
+export function poolsOf(random: Random, clouds: readonly SimulatedCloud[], shape: ScenarioShape): NodePool[] {
+  const { pods, expireAfter = ['45m', '2h', '5h'] } = shape;
+  const poolOf = (name: string, cloud: SimulatedCloud, parts: Partial<NodePoolSpec>, asks?: Requirements): NodePool =>
+    newPool(random, name, cloud, parts, expireAfter, asks);
   const [first, ...others] = clouds as [SimulatedCloud, ...SimulatedCloud[]];
   const other = pick(random, others) ?? first;
-  const pools = [poolOf(random, anchor, first, {})];
+  const pools = [poolOf(anchor, first, {})];
   // Often what is paid for by commitment comes first, as far as it goes, and the rest goes elsewhere.
   const preferred = chance(random, 0.5) ? { weight: between(random, 51, 59) } : {};
   const paid = chance(random, 0.5) ? onDemandOnly : undefined;
-  const second = poolOf(random, 'second', other, { limits: limitsFor(random, pods), ...preferred }, paid);
+  const second = poolOf('second', other, { limits: limitsFor(random, pods), ...preferred }, paid);
   if (chance(random, 0.3)) second.spec.template.spec.expireAfter = `${between(random, 60, 240)}m`;
   pools.push(second);
   if (chance(random, 0.6) && first.sells.capacityTypes.includes('spot')) {
     const spot: Requirements = [{ key: labels.capacityType, operator: 'In', values: ['spot'] }];
-    pools.push(poolOf(random, 'spot', first, { weight: between(random, 1, 50) }, spot));
+    pools.push(poolOf('spot', first, { weight: between(random, 1, 50) }, spot));
   }
   if (chance(random, 0.5)) {
-    const batch = poolOf(random, 'batch', other, { weight: 60, limits: limitsFor(random, pods) });
+    const batch = poolOf('batch', other, { weight: 60, limits: limitsFor(random, pods) });
     batch.spec.template.spec.taints = [{ ...batchTaint }];
     pools.push(batch);
   }
@@ -41,11 +45,12 @@ export function limitsFor(random: Random, pods: number): { cpu: string } {
   return { cpu: String(between(random, 8, Math.max(48, pods))) };
 }
 
-function poolOf(
+function newPool(
   random: Random,
   name: string,
   { nodeClass, requirements: usual = [] }: SimulatedCloud,
   parts: Partial<NodePoolSpec>,
+  expiries: readonly [string, ...string[]],
   requirements?: Requirements,
 ): NodePool {
   // Otherwise only spot would be bought, and only on-demand would be asked for.
@@ -61,7 +66,7 @@ function poolOf(
         spec: {
           nodeClassRef: { group: nodeClass.group, kind: nodeClass.kind, name: 'default' },
           requirements: [...(requirements ?? both), ...usual],
-          expireAfter: chance(random, 0.4) ? oneOf(random, ['45m', '2h', '5h']) : 'Never',
+          expireAfter: chance(random, 0.4) ? oneOf(random, expiries) : 'Never',
           ...grace,
         },
       },

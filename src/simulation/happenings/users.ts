@@ -80,7 +80,7 @@ export function userHappenings(hands: Hands): Happening[] {
     {
       name: 'user/edit-template',
       weight: 0.6,
-      // Drifts every node of the pool.
+      isSweeping: true,
       happen: (random) =>
         editPool(random, () => {
           return { spec: { template: { metadata: { labels: { 'example.com/revision': `r${hands.next()}` } } } } };
@@ -105,7 +105,7 @@ export function userHappenings(hands: Hands): Happening[] {
       weight: 0.4,
       happen: (random) => editPool(random, () => ({ spec: { weight: between(random, 1, 99) } })),
     },
-    { name: 'user/remove-pool', weight: 0.15, happen: removePool },
+    { name: 'user/remove-pool', weight: 0.15, isSweeping: true, happen: removePool },
     { name: 'user/drain', weight: 0.7, happen: drain },
     { name: 'user/cordon', weight: 0.7, happen: (random) => editNode(random, { spec: { unschedulable: true } }) },
     {

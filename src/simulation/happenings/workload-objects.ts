@@ -12,11 +12,12 @@ import type {
   PodTemplateSpec,
   StatefulSet,
 } from '../../kube/kinds.ts';
-import type { Sells } from '../contract.ts';
+import type { PodTerms } from '../contract.ts';
 import { between, chance, oneOf, skewed } from '../draw.ts';
 import { namespace } from './hands.ts';
 
-const cpuSizes = ['100m', '250m', '500m', '500m', '750m', '1', '1', '1500m', '2', '3'] as const;
+/** What pods ask for unless a scenario says otherwise: mostly one, so that a few make a node. */
+export const usualCpus = ['100m', '250m', '500m', '500m', '750m', '1', '1', '1500m', '2', '3'] as const;
 /** Agents are small, but for some that look into everything. */
 const daemonSizes = ['50m', '100m', '200m', '500m', '1'] as const;
 const memoryPerCpu = ['512Mi', '1Gi', '1Gi', '2Gi'] as const;
@@ -26,8 +27,8 @@ export const priorities = ['low', 'high'] as const;
 /** The taint of the pool for batch work. */
 export const batchTaint = { key: 'dedicated', value: 'batch', effect: 'NoSchedule' } as const;
 
-function podSpec(random: Random, app: string, { zones, capacityTypes }: Sells): PodSpec {
-  const cpu = oneOf(random, cpuSizes);
+function podSpec(random: Random, app: string, { zones, capacityTypes, cpus }: PodTerms): PodSpec {
+  const cpu = oneOf(random, cpus);
   const spec: PodSpec = {
     containers: [
       {
@@ -63,7 +64,7 @@ function podSpec(random: Random, app: string, { zones, capacityTypes }: Sells): 
   return spec;
 }
 
-function templateOf(random: Random, app: string, sells: Sells): PodTemplateSpec {
+function templateOf(random: Random, app: string, terms: PodTerms): PodTemplateSpec {
   const protectedPods = chance(random, 0.04);
   const slow = chance(random, 0.3);
   return {
@@ -75,11 +76,11 @@ function templateOf(random: Random, app: string, sells: Sells): PodTemplateSpec 
         ...(slow ? { 'pod-delete.stage.kwok.x-k8s.io/delay': `${between(random, 1, 90)}s` } : {}),
       },
     },
-    spec: podSpec(random, app, sells),
+    spec: podSpec(random, app, terms),
   };
 }
 
-export function deploymentOf(random: Random, app: string, sells: Sells): Deployment {
+export function deploymentOf(random: Random, app: string, terms: PodTerms): Deployment {
   return {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
@@ -87,14 +88,14 @@ export function deploymentOf(random: Random, app: string, sells: Sells): Deploym
     spec: {
       replicas: skewed(random, 1, 30),
       selector: { matchLabels: { app } },
-      template: templateOf(random, app, sells),
+      template: templateOf(random, app, terms),
     },
   };
 }
 
 /** Pods with a volume each: they stay in the zone of their volume. */
-export function statefulSetOf(random: Random, app: string, sells: Sells): StatefulSet {
-  const template = templateOf(random, app, sells);
+export function statefulSetOf(random: Random, app: string, terms: PodTerms): StatefulSet {
+  const template = templateOf(random, app, terms);
   const { topologySpreadConstraints: _, nodeSelector: __, ...spec } = template.spec!;
   return {
     apiVersion: 'apps/v1',
@@ -116,10 +117,10 @@ export function statefulSetOf(random: Random, app: string, sells: Sells): Statef
   };
 }
 
-export function jobOf(random: Random, app: string, sells: Sells): Job {
+export function jobOf(random: Random, app: string, terms: PodTerms): Job {
   const parallelism = skewed(random, 1, 8);
   const runs = `${between(random, 1, 25)}m`;
-  const { topologySpreadConstraints: _, ...spec } = podSpec(random, app, sells);
+  const { topologySpreadConstraints: _, ...spec } = podSpec(random, app, terms);
   return {
     apiVersion: 'batch/v1',
     kind: 'Job',

@@ -12,7 +12,8 @@ import { budgetOf, daemonSetOf, deploymentOf, jobOf, statefulSetOf } from './wor
 const here = { namespace };
 
 export function workloadHappenings(hands: Hands): Happening[] {
-  const { workload, facts, shape, sells } = hands;
+  const { workload, facts, shape, terms } = hands;
+  const { strays = 0.3 } = shape;
   const deployments = (): readonly Deployment[] => facts.list<Deployment>(collections.deployments);
   const statefulSets = (): readonly StatefulSet[] => facts.list<StatefulSet>(collections.statefulSets);
   /** How many pods are wanted, against what the scenario has in mind. */
@@ -35,16 +36,16 @@ export function workloadHappenings(hands: Hands): Happening[] {
   };
 
   const arrive = async (random: Random): Promise<boolean> => {
-    if (fullness() > 1.3) return false;
+    if (fullness() > 1 + strays) return false;
     const app = `app-${hands.next()}`;
-    await workload.resource(kinds.Deployment).create(deploymentOf(random, app, sells));
+    await workload.resource(kinds.Deployment).create(deploymentOf(random, app, terms));
     if (chance(random, 0.6)) await workload.resource(kinds.PodDisruptionBudget).create(budgetOf(random, app));
     return true;
   };
 
   const leave = async (random: Random): Promise<boolean> => {
     const of = pick(random, deployments());
-    if (!of || fullness() < 0.7) return false;
+    if (!of || fullness() < 1 - strays) return false;
     await workload.resource(kinds.Deployment).delete(of.metadata.name!, here);
     await ignoreNotFound(workload.resource(kinds.PodDisruptionBudget).delete(of.metadata.name!, here));
     return true;
@@ -75,7 +76,7 @@ export function workloadHappenings(hands: Hands): Happening[] {
     const of = pick(random, all);
     if (!of || all.length < 3) {
       const app = `db-${hands.next()}`;
-      await workload.resource(kinds.StatefulSet).create(statefulSetOf(random, app, sells));
+      await workload.resource(kinds.StatefulSet).create(statefulSetOf(random, app, terms));
       if (chance(random, 0.7)) await workload.resource(kinds.PodDisruptionBudget).create(budgetOf(random, app));
       return true;
     }
@@ -89,7 +90,7 @@ export function workloadHappenings(hands: Hands): Happening[] {
   };
 
   const job = async (random: Random): Promise<boolean> => {
-    await workload.resource(kinds.Job).create(jobOf(random, `job-${hands.next()}`, sells));
+    await workload.resource(kinds.Job).create(jobOf(random, `job-${hands.next()}`, terms));
     return true;
   };
 

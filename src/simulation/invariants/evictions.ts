@@ -31,7 +31,8 @@ function judge(change: Change, pod: Pod, deadline: number | undefined, facts: Fa
   const tolerance = facts.calmSince === undefined ? wrongClockMs : 2 * second;
   const grace = (pod.spec.terminationGracePeriodSeconds ?? 30) * second;
   const timeIsOver = deadline !== undefined && deadline - grace <= facts.now + tolerance;
-  if (isProtected(pod, facts.now - tolerance) && isProtected(pod, facts.now) && !timeIsOver) {
+  // Also by a clock that is ahead.
+  if (isProtected(pod, facts.now + tolerance) && !timeIsOver) {
     report.violated(`pod ${nameOf(pod)} was moved although it is protected (${change.request})`);
   }
   const asked = change.request.startsWith('POST') && change.request.endsWith('/eviction');

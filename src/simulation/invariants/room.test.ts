@@ -14,6 +14,8 @@ interface Story {
   readonly daemons: readonly string[];
   /** How long the daemons have been there when it is bought. */
   readonly daemonsMs?: number;
+  /** Whether something was broken all that time. */
+  readonly isBroken?: boolean;
   /** From the purchase until the pods are told. */
   readonly toldMs?: number;
 }
@@ -21,7 +23,7 @@ interface Story {
 const asking = (cpu: string) => ({ containers: [{ resources: { requests: { cpu } } }] });
 
 /** What the judge says of a machine with four CPUs. */
-function judged({ pods, daemons, daemonsMs = hour, toldMs = 20 }: Story): string[] {
+function judged({ pods, daemons, daemonsMs = hour, isBroken = false, toldMs = 20 }: Story): string[] {
   const judge = roomForAll();
   const said: string[] = [];
   const creationTimestamp = formatTime(2 * hour - daemonsMs);
@@ -30,8 +32,15 @@ function judged({ pods, daemons, daemonsMs = hour, toldMs = 20 }: Story): string
       metadata: { name, uid: name },
       spec: asking(pods[Number(name)]!),
     }),
-    list: () => daemons.map((cpu) => ({ metadata: { creationTimestamp }, spec: { template: { spec: asking(cpu) } } })),
+    list: () =>
+      daemons.map((cpu, i) => ({
+        metadata: { uid: `daemon-${i}`, creationTimestamp },
+        spec: { template: { spec: asking(cpu) } },
+      })),
+    now: 2 * hour - 1000,
+    calmSince: isBroken ? undefined : hour,
   } as unknown as Facts;
+  judge.onMinute!(facts, { violated: (message) => said.push(message), checked: () => undefined });
   const told = (at: number, collection: string, type: StoreEvent['type'], object: object): void =>
     judge.onChange!({ at, by: 'karpenter-1', request: '', collection, event: { type, object } as StoreEvent }, facts, {
       violated: (message) => said.push(message),
@@ -61,4 +70,11 @@ test('a machine has room for the pods it was bought for and for the daemons', ()
 test('daemons that could not be seen, and pods that were told later, do not count', () => {
   expect(judged({ pods: ['3900m'], daemons: ['1'], daemonsMs: 10_000 })).toEqual([]);
   expect(judged({ pods: ['3900m'], daemons: ['1'], toldMs: 8000 })).toEqual([]);
+});
+
+test('a DaemonSet that came while the API was away may not have been seen for a quarter of an hour', () => {
+  const story = { pods: ['3900m'], daemons: ['1'], isBroken: true };
+  expect(judged({ ...story, daemonsMs: 7 * 60_000 })).toEqual([]);
+  expect(judged({ ...story, daemonsMs: 16 * 60_000 })).toHaveLength(1);
+  expect(judged({ ...story, daemonsMs: 7 * 60_000, isBroken: false })).toHaveLength(1);
 });

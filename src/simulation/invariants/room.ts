@@ -11,8 +11,10 @@ import { claimTold, isOurs, minute, nameOf, second } from './reading.ts';
 
 /** Pods that a NodeClaim is made for are told so at once; what comes later was planned onto what was left of it. */
 const atOnceMs = second;
-/** A DaemonSet that is younger than this may not have been seen. */
+/** A DaemonSet that is younger than this may not have been seen, */
 const unseenMs = minute;
+/** or than this, when something was broken ever since: a watch that ended comes back once the API does. */
+const longUnseenMs = 15 * minute;
 
 export function roomForAll(): Invariant {
   const plans = new Map<string, { readonly bornAt: number; readonly pods: Map<string, Pod> }>();
@@ -23,8 +25,14 @@ export function roomForAll(): Invariant {
     const pod = facts.get<Pod>(collections.pods, namespace, name);
     if (pod?.metadata.uid === uid && pod) plan.pods.set(uid, pod);
   };
+  /** By uid: DaemonSets that were there while nothing was broken. */
+  const seen = new Set<string>();
   return {
     name: 'claims/room-for-all',
+    onMinute(facts) {
+      if (facts.calmSince === undefined || facts.now - facts.calmSince < unseenMs) return;
+      for (const { metadata } of daemonSetsBefore(facts, facts.now - unseenMs)) seen.add(metadata.uid ?? '');
+    },
     onChange(change, facts, report) {
       const { collection, event, at } = change;
       if (!isOurs(change)) return;
@@ -38,7 +46,7 @@ export function roomForAll(): Invariant {
       if (!plan || !allocatable || plan.pods.size === 0) return;
       plans.delete(name);
       report.checked();
-      const sum = requested([...plan.pods.values(), ...daemonsOf(facts, plan.bornAt)]);
+      const sum = requested([...plan.pods.values(), ...daemonsOf(facts, plan.bornAt, seen)]);
       for (const resource of ['cpu', 'memory'] as const) {
         const there = Quantity.parse(allocatable[resource] ?? 0).toNumber();
         if (sum[resource]! > there + 1e-9)
@@ -50,10 +58,17 @@ export function roomForAll(): Invariant {
   };
 }
 
-/** One pod of each DaemonSet: in these worlds they run everywhere. */
-function daemonsOf(facts: Facts, bornAt: number): Pod[] {
-  return facts
-    .list<DaemonSet>(collections.daemonSets)
-    .filter(({ metadata }) => parseTime(metadata.creationTimestamp ?? '') < bornAt - unseenMs)
+/** One pod of each DaemonSet that must have been known: in these worlds they run everywhere. */
+function daemonsOf(facts: Facts, bornAt: number, seen: ReadonlySet<string>): Pod[] {
+  return daemonSetsBefore(facts, bornAt - unseenMs)
+    .filter(({ metadata }) => seen.has(metadata.uid ?? '') || createdAt(metadata) < bornAt - longUnseenMs)
     .map(({ spec }) => spec!.template as unknown as Pod);
+}
+
+function daemonSetsBefore(facts: Facts, at: number): DaemonSet[] {
+  return facts.list<DaemonSet>(collections.daemonSets).filter(({ metadata }) => createdAt(metadata) < at);
+}
+
+function createdAt({ creationTimestamp }: DaemonSet['metadata']): number {
+  return parseTime(creationTimestamp ?? '');
 }

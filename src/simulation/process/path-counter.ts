@@ -4,7 +4,7 @@ import type { Logger } from '../../runtime/logging.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import type { Coverage } from '../contract.ts';
 
-const reconciled = /^controller_runtime_reconcile_total\{controller="([^"]+)",result="([^"]+)"\} (\d+)/gm;
+const reconciled = 'controller_runtime_reconcile_total';
 
 export class PathCounter {
   readonly logger: Logger;
@@ -20,21 +20,11 @@ export class PathCounter {
   /** Takes over the numbers of a process that is gone. */
   collect(metrics: Metrics): void {
     this.#pending.push(
-      metrics.render().then((text) => {
-        for (const [, controller, result, count] of text.matchAll(reconciled)) {
-          this.#coverage.count('path', `reconcile/${controller}/${result}`, Number(count));
-        }
-        // Lines that are no comments are series.
-        this.#mostSeries = Math.max(this.#mostSeries, text.split('\n').filter((line) => /^[a-z]/.test(line)).length);
+      metrics.series(reconciled).then((series) => {
+        for (const { labels, value } of series)
+          this.#coverage.count('path', `reconcile/${labels['controller']}/${labels['result']}`, value);
       }),
     );
-  }
-
-  #mostSeries = 0;
-
-  /** The most series that one process had. */
-  get mostSeries(): number {
-    return this.#mostSeries;
   }
 
   /** Resolves when everything is counted. */

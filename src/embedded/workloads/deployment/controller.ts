@@ -6,7 +6,7 @@ import { type Deployment, type DeploymentStatus, kinds, type Pod, type ReplicaSe
 import { Controller, type Result } from '../../../runtime/controller.ts';
 import { findCondition, withCondition } from '../conditions.ts';
 import { type ControlPlane, vanishingIsFine } from '../context.ts';
-import { OwnStatus } from '../own-status.ts';
+import { OwnStatus, sooner } from '../own-status.ts';
 import { OwnerIndex } from '../owner-index.ts';
 import { claimOwned, ownerKey } from '../ownership.ts';
 import { isNamespaceLeaving } from '../pod-factory.ts';
@@ -69,7 +69,7 @@ class Deployments {
 
   constructor(plane: ControlPlane) {
     this.#plane = plane;
-    this.#own = new OwnStatus(plane.informers.of(deployments));
+    this.#own = new OwnStatus(plane.informers.of(deployments), plane);
     this.#sets = new OwnerIndex(plane.informers.of(replicaSets));
     this.#pods = new OwnerIndex(plane.informers.of(kinds.Pod));
   }
@@ -311,25 +311,32 @@ class Deployments {
     }
   }
 
-  async #writeStatus({ deployment, fresh, old }: Rollout): Promise<void> {
-    await this.#write(deployment, countedStatus(deployment, allSets(fresh, old), fresh, this.#plane.clock.now()));
+  async #writeStatus({ deployment, fresh, old }: Rollout): Promise<Result | void> {
+    const status = countedStatus(deployment, allSets(fresh, old), fresh, this.#plane.clock.now());
+    return sooner(undefined, await this.#write(deployment, status));
   }
 
   async #writeRolloutStatus({ deployment, fresh, old }: Rollout): Promise<Result | void> {
     const now = this.#plane.clock.now();
     const status = rolloutStatus(deployment, allSets(fresh, old), fresh, now);
-    await this.#write(deployment, status);
+    const waitMs = await this.#write(deployment, status);
     const progressing = findCondition(status.conditions, 'Progressing');
-    if (!hasDeadline(deployment) || !progressing || isComplete(deployment, status)) return;
-    if (progressing.reason === 'ProgressDeadlineExceeded') return;
-    return { requeueAfterMs: Math.max(0, deadlineIn(deployment, progressing, now)) + 1000 };
+    if (!hasDeadline(deployment) || !progressing || isComplete(deployment, status)) return sooner(undefined, waitMs);
+    if (isDecided(progressing)) return sooner(undefined, waitMs);
+    return sooner({ requeueAfterMs: Math.max(0, deadlineIn(deployment, progressing, now)) + 1000 }, waitMs);
   }
 
-  async #write(deployment: Deployment, status: DeploymentStatus): Promise<void> {
-    if (deepEqual(status, deployment.status)) return;
-    this.#own.note(deployment, status);
-    await this.#plane.client.resource(deployments).updateStatus({ ...deployment, status });
+  /** Gives for how long it has to wait; 0 when it is up to date. */
+  async #write(deployment: Deployment, status: DeploymentStatus): Promise<number> {
+    return this.#own.write(deployment, status, () =>
+      this.#plane.client.resource(deployments).updateStatus({ ...deployment, status }),
+    );
   }
+}
+
+/** Whether time changes nothing any more: progress was too slow, or it was made before, and a pod that waits since is none. */
+function isDecided({ reason }: { readonly reason?: string }): boolean {
+  return reason === 'ProgressDeadlineExceeded' || reason === 'NewReplicaSetAvailable';
 }
 
 function allSets(fresh: ReplicaSet | undefined, old: readonly ReplicaSet[]): ReplicaSet[] {

@@ -1,113 +1,115 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts mutants to the test, one at a time, in a copy of the repository: first the tests beside the file, then all that
-// depend on it, then the simulator. A mutant that nothing notices survives, and is listed.
-import { spawn } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+// Puts mutants to the test, one at a time, in a copy of the repository that has all of them in it, asleep: first the quick
+// tests that pass its place, then the slow ones, then the simulator. A mutant that nobody notices survives, and is listed.
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
-import { chosenMutants, readShard, shardOf } from './choose.ts';
-import { applied, described, type Mutant } from './mutate.ts';
+import { join, resolve } from 'node:path';
+import { type Candidate, drawn, readShard, shardOf } from './choose.ts';
+import { firstThatCompile } from './compile.ts';
+import { copyOf, plantAll } from './copy.ts';
+import { type Judge, simulator, tests } from './judges.ts';
+import { Notes } from './notes.ts';
+import { recorded } from './recording.ts';
 
 const wanted = 200;
 const seed = 1;
 /** Of all mutants so many must be noticed. */
 const share = 0.8;
 
-interface Killer {
-  readonly name: string;
-  readonly command: (mutant: Mutant) => readonly string[];
-  /** Whoever takes longer has been made to hang: that is noticed, too. */
-  readonly limitMs: number;
-}
-
-const minute = 60_000;
-const vitest = (...args: string[]): string[] => ['vitest', ...args, '--bail=1', '--reporter=dot', '--no-color'];
-
-const killers: readonly Killer[] = [
-  {
-    name: 'tests beside it',
-    command: ({ path }) => vitest('run', dirname(path), '--passWithNoTests'),
-    limitMs: 4 * minute,
-  },
-  { name: 'tests that use it', command: ({ path }) => vitest('related', '--run', path), limitMs: 15 * minute },
-  { name: 'simulation', command: () => ['node', 'hack/mutants/worlds.ts'], limitMs: 15 * minute },
-];
-
+/** What is known of a mutant. */
 interface Verdict {
-  readonly mutant: string;
-  /** Who noticed it; undefined when nobody did. */
+  readonly id: string;
+  /** Who did not notice it. */
+  readonly missedBy: readonly string[];
+  /** Who did; undefined when nobody has so far. */
   readonly by?: string;
+  readonly notice?: string;
 }
 
-/** `npm run nightly -- mutants [--shard i/n] [--count n] [--without-simulation]`. Resolves to whether enough of them were noticed. */
-export async function mutants(...args: readonly (string | undefined)[]): Promise<boolean> {
+/**
+ * `npm run nightly -- mutants`: resolves to whether enough of them were noticed.
+ * `--shard I/N`: only these of them. `--in FOLDER`: what was found out is kept there and not found out again, so that a run can
+ * go on later, in parts. `--again`: but survivors are judged anew, and test files that have changed are recorded anew.
+ * `--without-simulation`, `--seeds N` (of the simulator), `--workers N` (mutants at the same time), `--count N`.
+ */
+export async function mutants(...args: readonly string[]): Promise<boolean> {
   const option = (name: string): string | undefined => (args.includes(name) ? args[args.indexOf(name) + 1] : undefined);
-  const root = resolve('.');
-  const shard = readShard(option('--shard') ?? '1/1');
-  const chosen = shardOf(chosenMutants(root, Number(option('--count') ?? wanted), seed), shard);
-  const judges = args.includes('--without-simulation') ? killers.filter(({ name }) => name !== 'simulation') : killers;
-  const copy = copyOf(root);
-  const verdicts: Verdict[] = [];
+  const kept = option('--in');
+  const folder = kept ? resolve(kept) : mkdtempSync(join(tmpdir(), 'karpenter-mutants-'));
+  mkdirSync(folder, { recursive: true });
   try {
-    for (const mutant of chosen) {
-      const verdict = await judge(mutant, judges, root, copy);
-      verdicts.push(verdict);
-      console.log(`${verdict.by ? `killed by ${verdict.by}` : 'SURVIVED'}: ${verdict.mutant}`);
-    }
+    const root = resolve('.');
+    const copy = copyOf(root, join(folder, 'copy'));
+    const workers = Number(option('--workers') ?? 1);
+    const candidates = await firstThatCompile(copy, drawn(root, seed), Number(option('--count') ?? wanted), folder);
+    plantAll(copy, candidates);
+    const judges = [tests(copy, await recorded(copy, folder, workers))];
+    if (!args.includes('--without-simulation')) judges.push(simulator(copy, Number(option('--seeds') ?? 3)));
+    const chosen = shardOf(candidates, readShard(option('--shard') ?? '1/1'));
+    const verdicts = await judged(chosen, judges, { folder, workers, again: args.includes('--again') });
+    return report(chosen, verdicts);
   } finally {
-    rmSync(copy, { recursive: true, force: true });
+    if (!kept) rmSync(folder, { recursive: true, force: true });
   }
-  return report(verdicts);
 }
 
-function report(verdicts: readonly Verdict[]): boolean {
-  const killed = verdicts.filter(({ by }) => by !== undefined).length;
-  const by = killers.map(({ name }) => `${verdicts.filter((verdict) => verdict.by === name).length} by ${name}`);
-  console.log(`${killed} of ${verdicts.length} mutants killed (${by.join(', ')})`);
-  for (const { mutant, by: killer } of verdicts) if (!killer) console.log(`survivor: ${mutant}`);
-  return killed >= verdicts.length * share;
+interface JudgingOptions {
+  readonly folder: string;
+  readonly workers: number;
+  readonly again: boolean;
 }
 
-/** A copy that may be broken: sources are its own, packages are shared. */
-function copyOf(root: string): string {
-  const copy = mkdtempSync(join(tmpdir(), 'karpenter-mutants-'));
-  const left = new Set(['node_modules', '.git', 'dist'].map((name) => join(root, name)));
-  cpSync(root, copy, { recursive: true, filter: (path) => !left.has(path) });
-  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
-  return copy;
+async function judged(
+  chosen: readonly Candidate[],
+  judges: readonly Judge[],
+  { folder, workers, again }: JudgingOptions,
+): Promise<Map<string, Verdict>> {
+  const notes = new Notes<Verdict>(join(folder, 'verdicts.jsonl'));
+  const verdicts = new Map(notes.all().map((verdict) => [verdict.id, verdict]));
+  const begun = performance.now();
+  const open = chosen.entries();
+  const work = async (): Promise<void> => {
+    for (const [i, mutant] of open) {
+      const known = verdicts.get(mutant.id);
+      const missedBy = again ? [] : (known?.missedBy ?? []);
+      const ahead = judges.filter(({ name }) => !missedBy.includes(name));
+      if (known?.by !== undefined || ahead.length === 0) continue;
+      const verdict = await judge(mutant, ahead, missedBy);
+      verdicts.set(mutant.id, verdict);
+      notes.add(verdict);
+      const minutes = ((performance.now() - begun) / 60_000).toFixed(1);
+      console.log(`${minutes} min, ${i + 1} of ${chosen.length}: ${toldVerdict(mutant, verdict)}`);
+    }
+  };
+  await Promise.all(Array.from({ length: workers }, work));
+  return verdicts;
 }
 
-async function judge(mutant: Mutant, judges: readonly Killer[], root: string, copy: string): Promise<Verdict> {
-  const source = readFileSync(join(root, mutant.path), 'utf8');
-  const target = join(copy, mutant.path);
-  const told = described(source, mutant);
-  for (const { name, command, limitMs } of judges) {
-    writeFileSync(target, applied(source, mutant));
-    const noticed = !(await passes(command(mutant), copy, limitMs));
-    writeFileSync(target, source);
-    // Only what is well without the mistake can notice it.
-    if (noticed && (await passes(command(mutant), copy, limitMs))) return { mutant: told, by: name };
-    if (noticed) console.log(`${name} also fail without the mistake, and do not count: ${told}`);
+async function judge(mutant: Candidate, judges: readonly Judge[], before: readonly string[]): Promise<Verdict> {
+  const missedBy = [...before];
+  for (const one of judges) {
+    const notice = await one.noticed(mutant);
+    if (notice !== undefined) return { id: mutant.id, missedBy, by: one.name, notice };
+    missedBy.push(one.name);
   }
-  return { mutant: told };
+  return { id: mutant.id, missedBy };
 }
 
-/** Whether a command ends well and in time. */
-function passes(command: readonly string[], folder: string, limitMs: number): Promise<boolean> {
-  return new Promise((settle, reject) => {
-    const child = spawn(process.execPath, ['hack/run.js', ...command], {
-      cwd: folder,
-      stdio: 'ignore',
-      detached: true,
-    });
-    const timer = setTimeout(() => {
-      // The whole group: a runner has workers.
-      process.kill(-child.pid!, 'SIGKILL');
-    }, limitMs);
-    child.on('error', reject);
-    child.on('exit', (code) => {
-      clearTimeout(timer);
-      settle(code === 0);
-    });
-  });
+function toldVerdict({ id, line, told }: Candidate, { by, notice }: Verdict): string {
+  return `${by ? `killed by ${by} (${notice})` : 'SURVIVED'}: ${id} ${told.replace(':', `:${line}:`)}`;
+}
+
+function report(chosen: readonly Candidate[], verdicts: ReadonlyMap<string, Verdict>): boolean {
+  const by = new Map<string, number>();
+  const survivors: Candidate[] = [];
+  for (const mutant of chosen) {
+    const killer = verdicts.get(mutant.id)?.by;
+    if (killer === undefined) survivors.push(mutant);
+    else by.set(killer, (by.get(killer) ?? 0) + 1);
+  }
+  const killed = chosen.length - survivors.length;
+  const parts = Array.from(by, ([name, count]) => `${count} by ${name}`);
+  console.log(`${killed} of ${chosen.length} mutants killed (${parts.join(', ')})`);
+  for (const { id, line, told } of survivors) console.log(`survivor ${id}: ${told.replace(':', `:${line}:`)}`);
+  return killed >= chosen.length * share;
 }

@@ -16,30 +16,28 @@ export interface Judge {
 }
 
 const minute = 60_000;
-/** So long the tests of a round take without a mistake: a few quick ones, then a minute of others. */
-const roundsMs = [3_000, minute];
+/** So long the tests of a round take without a mistake. */
+const roundsMs = [3_000, 40_000];
 /** Whoever takes longer has been made to hang, if it does not without the mistake. */
 const limitMs = 6 * minute;
 
-export function tests(copy: string, files: readonly TestFile[]): Judge {
-  return {
-    name: 'tests',
+/** The tests that pass the place of a mutant: a few quick ones, and others. */
+export function tests(copy: string, files: readonly TestFile[]): Judge[] {
+  return ['quick tests', 'other tests'].map((name, round) => ({
+    name,
     noticed: async (mutant) => {
       const rounds = hearings(mutant, files, roundsMs);
       // A place that no test was seen at, as in another thread: all tests beside it are asked.
-      if (rounds.length === 0) rounds.push({ files: beside(mutant, files), names: [] });
-      for (const hearing of rounds) {
-        if (hearing.files.length === 0) continue;
-        const command = commandFor(hearing);
-        const heard = await ended(command, copy, { env: { MUTANT: mutant.id }, limitMs });
-        if (heard.code === 0) continue;
-        // A busy machine is late as well: only who is in time without the mistake has noticed it.
-        if (isLate(heard) && (await ended(command, copy, { limitMs })).code !== 0) continue;
-        return noticeOf(heard);
-      }
-      return undefined;
+      const hearing = rounds.length === 0 ? { files: beside(mutant, files), names: [] } : rounds[round];
+      if (!hearing || hearing.files.length === 0) return undefined;
+      const command = commandFor(hearing);
+      const heard = await ended(command, copy, { env: { MUTANT: mutant.id }, limitMs });
+      if (heard.code === 0) return undefined;
+      // A busy machine is late as well: only who is in time without the mistake has noticed it.
+      if (isLate(heard) && (await ended(command, copy, { limitMs })).code !== 0) return undefined;
+      return noticeOf(heard);
     },
-  };
+  }));
 }
 
 function beside({ path }: Candidate, files: readonly TestFile[]): string[] {
@@ -60,7 +58,10 @@ function isLate({ code, output }: Ended): boolean {
 function noticeOf({ code, output }: Ended): Notice {
   if (code === undefined) return 'does not end';
   const lines = output.split('\n').map((line) => line.trim());
-  const failed = lines.find((line) => line.startsWith('FAIL '))?.slice(5);
+  const failed = lines
+    .find((line) => line.startsWith('FAIL '))
+    ?.slice(5)
+    .trim();
   const error = lines.find((line) => /^[A-Za-z]*Error\b/.test(line));
   return [failed, error].filter(Boolean).join(': ').slice(0, 300) || 'ends badly';
 }

@@ -8,6 +8,15 @@ export interface Ended {
   readonly output: string;
 }
 
+const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+/** The groups that run now: who ends this process means them, too. */
+const groups = new Set<number>();
+
+function endAll(): void {
+  for (const pid of groups) process.kill(-pid, 'SIGKILL');
+  process.exit(143);
+}
+
 export interface Limits {
   readonly env?: Readonly<Record<string, string>>;
   readonly limitMs?: number;
@@ -23,6 +32,8 @@ export function ended(command: readonly string[], folder: string, { env = {}, li
       detached: true,
       env: { ...process.env, ...env },
     });
+    if (groups.size === 0) for (const signal of signals) process.on(signal, endAll);
+    groups.add(child.pid!);
     let output = '';
     for (const stream of [child.stdout, child.stderr])
       stream.setEncoding('utf8').on('data', (text) => (output += text));
@@ -35,6 +46,8 @@ export function ended(command: readonly string[], folder: string, { env = {}, li
     child.on('error', reject);
     child.on('close', (code) => {
       clearTimeout(timer);
+      groups.delete(child.pid!);
+      if (groups.size === 0) for (const signal of signals) process.off(signal, endAll);
       settle({ code: late ? undefined : (code ?? 1), output });
     });
   });

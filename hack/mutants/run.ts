@@ -29,8 +29,9 @@ interface Verdict {
 /**
  * `npm run nightly -- mutants`: resolves to whether enough of them were noticed.
  * `--shard I/N`: only these of them. `--in FOLDER`: what was found out is kept there and not found out again, so that a run can
- * go on later, in parts. `--again`: but survivors are judged anew, and test files that have changed are recorded anew.
- * `--without-simulation`, `--seeds N` (of the simulator), `--workers N` (mutants at the same time), `--count N`.
+ * go on later, in parts; test files that have changed are recorded anew. `--again`: survivors are judged anew.
+ * `--by quick|other|simulation`: only this judge is asked, `--seeds N`: so many worlds of the simulator, `--workers N`: so many
+ * mutants at the same time, `--count N`: of so many mutants.
  */
 export async function mutants(...args: readonly string[]): Promise<boolean> {
   const option = (name: string): string | undefined => (args.includes(name) ? args[args.indexOf(name) + 1] : undefined);
@@ -43,10 +44,11 @@ export async function mutants(...args: readonly string[]): Promise<boolean> {
     const workers = Number(option('--workers') ?? 1);
     const candidates = await firstThatCompile(copy, drawn(root, seed), Number(option('--count') ?? wanted), folder);
     plantAll(copy, candidates);
-    const judges = [tests(copy, await recorded(copy, folder, workers))];
-    if (!args.includes('--without-simulation')) judges.push(simulator(copy, Number(option('--seeds') ?? 3)));
+    const judges = tests(copy, await recorded(copy, folder, workers));
+    judges.push(simulator(copy, Number(option('--seeds') ?? 3)));
+    const asked = judges.filter(({ name }) => name.startsWith(option('--by') ?? ''));
     const chosen = shardOf(candidates, readShard(option('--shard') ?? '1/1'));
-    const verdicts = await judged(chosen, judges, { folder, workers, again: args.includes('--again') });
+    const verdicts = await judged(chosen, asked, { folder, workers, again: args.includes('--again') });
     return report(chosen, verdicts);
   } finally {
     if (!kept) rmSync(folder, { recursive: true, force: true });
@@ -59,44 +61,43 @@ interface JudgingOptions {
   readonly again: boolean;
 }
 
+/** Each judge hears about all that those before it have not noticed: what is cheap comes first. */
 async function judged(
   chosen: readonly Candidate[],
   judges: readonly Judge[],
   { folder, workers, again }: JudgingOptions,
 ): Promise<Map<string, Verdict>> {
   const notes = new Notes<Verdict>(join(folder, 'verdicts.jsonl'));
-  const verdicts = new Map(notes.all().map((verdict) => [verdict.id, verdict]));
+  const verdicts = new Map<string, Verdict>();
+  for (const verdict of notes.all())
+    verdicts.set(verdict.id, again && verdict.by === undefined ? { id: verdict.id, missedBy: [] } : verdict);
   const begun = performance.now();
-  const open = chosen.entries();
-  const work = async (): Promise<void> => {
-    for (const [i, mutant] of open) {
-      const known = verdicts.get(mutant.id);
-      const missedBy = again ? [] : (known?.missedBy ?? []);
-      const ahead = judges.filter(({ name }) => !missedBy.includes(name));
-      if (known?.by !== undefined || ahead.length === 0) continue;
-      const verdict = await judge(mutant, ahead, missedBy);
-      verdicts.set(mutant.id, verdict);
-      notes.add(verdict);
-      const minutes = ((performance.now() - begun) / 60_000).toFixed(1);
-      console.log(`${minutes} min, ${i + 1} of ${chosen.length}: ${toldVerdict(mutant, verdict)}`);
-    }
-  };
-  await Promise.all(Array.from({ length: workers }, work));
+  for (const judge of judges) {
+    const open = chosen.filter(({ id }) => {
+      const { by, missedBy = [] } = verdicts.get(id) ?? {};
+      return by === undefined && !missedBy.includes(judge.name);
+    });
+    const ahead = open.entries();
+    const work = async (): Promise<void> => {
+      for (const [i, mutant] of ahead) {
+        const { id } = mutant;
+        const notice = await judge.noticed(mutant);
+        const missedBy = verdicts.get(id)?.missedBy ?? [];
+        const verdict: Verdict =
+          notice === undefined ? { id, missedBy: [...missedBy, judge.name] } : { id, missedBy, by: judge.name, notice };
+        verdicts.set(id, verdict);
+        notes.add(verdict);
+        const minutes = ((performance.now() - begun) / 60_000).toFixed(1);
+        console.log(`${minutes} min, ${judge.name} ${i + 1} of ${open.length}: ${toldVerdict(mutant, verdict)}`);
+      }
+    };
+    await Promise.all(Array.from({ length: workers }, work));
+  }
   return verdicts;
 }
 
-async function judge(mutant: Candidate, judges: readonly Judge[], before: readonly string[]): Promise<Verdict> {
-  const missedBy = [...before];
-  for (const one of judges) {
-    const notice = await one.noticed(mutant);
-    if (notice !== undefined) return { id: mutant.id, missedBy, by: one.name, notice };
-    missedBy.push(one.name);
-  }
-  return { id: mutant.id, missedBy };
-}
-
 function toldVerdict({ id, line, told }: Candidate, { by, notice }: Verdict): string {
-  return `${by ? `killed by ${by} (${notice})` : 'SURVIVED'}: ${id} ${told.replace(':', `:${line}:`)}`;
+  return `${by ? `killed (${notice})` : 'NOT NOTICED'}: ${id} ${told.replace(':', `:${line}:`)}`;
 }
 
 function report(chosen: readonly Candidate[], verdicts: ReadonlyMap<string, Verdict>): boolean {

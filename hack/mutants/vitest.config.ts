@@ -10,7 +10,7 @@ export default defineConfig({
     testTimeout: 180_000,
     hookTimeout: 180_000,
     maxWorkers: Number(process.env['MUTANTS_WORKERS'] ?? 1),
-    // Its own: packages are shared with the repository, and it has other sources.
-    fsModuleCachePath: '.vitest-cache',
+    // Beside the copy, which is made anew for every run.
+    fsModuleCachePath: '../vitest-cache',
   },
 });

@@ -19,7 +19,7 @@ interface Run {
 const runs: Readonly<Record<string, Run>> = {
   defects: { what: '[DEFECT…] planted defects, and the seed and invariant that find each', run: huntDefects },
   mutants: {
-    what: '[--shard I/N] 200 small mistakes in controllers and providers, and who notices them',
+    what: '[--shard I/N] [--in FOLDER] 200 small mistakes in controllers and providers, and who notices them',
     run: mutants,
   },
   'cluster-api': {

@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which mutants a run is about: as many of each kind as there are, drawn by a seed over all files of the rooms, so that
-// every run and every shard of it means the same ones.
+// Which mutants a run is about. Their order is drawn by a seed from what each one does, not from where it stands: a changed
+// line brings and takes its own mutants, and all others stay chosen.
+import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { SeededRandom } from '../../src/base/random.ts';
-import { type Mutant, mutantsOf } from './mutate.ts';
+import { lineOf, type Mutant, mutantsOf, told } from './mutate.ts';
 
-export const mutatedRooms = ['src/controllers', 'src/providers'] as const;
+const mutatedRooms = ['src/controllers', 'src/providers'] as const;
+
+/** A mutant that can be told from all others, by programs and by people. */
+export interface Candidate extends Mutant {
+  readonly id: string;
+  readonly line: number;
+  readonly told: string;
+}
 
 /** The source files of a folder, without tests and what only tests use. */
-export function* sourcesIn(folder: string): Generator<string> {
+function* sourcesIn(folder: string): Generator<string> {
   const entries = readdirSync(folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
   for (const entry of entries) {
     const path = join(folder, entry.name);
@@ -19,24 +26,29 @@ export function* sourcesIn(folder: string): Generator<string> {
   }
 }
 
-/** `count` mutants of the rooms below `root`; the same for the same sources and seed. */
-export function chosenMutants(root: string, count: number, seed: number): Mutant[] {
-  const all: Mutant[] = [];
+/** All mutants of a file. */
+export function candidatesOf(path: string, source: string, seed: number): Candidate[] {
+  const before = new Map<string, number>();
+  const found: Candidate[] = [];
+  for (const mutant of mutantsOf(path, source)) {
+    const text = told(source, mutant);
+    const nth = before.get(text) ?? 0;
+    before.set(text, nth + 1);
+    const id = createHash('sha256').update(`${seed}/${nth}/${text}`).digest('hex').slice(0, 12);
+    found.push({ ...mutant, id, line: lineOf(source, mutant), told: text });
+  }
+  return found;
+}
+
+/** All mutants of the rooms below `root`, in the order of the draw. */
+export function drawn(root: string, seed: number): Candidate[] {
+  const all: Candidate[] = [];
   for (const room of mutatedRooms) {
     for (const path of sourcesIn(join(root, room))) {
-      const name = path.slice(root.length + 1);
-      all.push(...mutantsOf(name, readFileSync(path, 'utf8')));
+      all.push(...candidatesOf(path.slice(root.length + 1), readFileSync(path, 'utf8'), seed));
     }
   }
-  const random = new SeededRandom(seed);
-  const chosen: Mutant[] = [];
-  while (chosen.length < count && all.length > 0) {
-    const at = random.int(all.length);
-    chosen.push(all[at]!);
-    all[at] = all.at(-1)!;
-    all.pop();
-  }
-  return chosen;
+  return all.sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
 /** The `index`-th of `of` shards, counted from 1. */

@@ -5,13 +5,13 @@ import { type Node, parseSync, visitorKeys } from 'oxc-parser';
 
 export type MutantKind = 'operator' | 'await' | 'branch';
 
-/** One changed place. */
+/** One changed expression. */
 export interface Mutant {
   readonly path: string;
   readonly kind: MutantKind;
   readonly start: number;
   readonly end: number;
-  /** What stands there instead. */
+  /** The expression that stands there instead. */
   readonly text: string;
 }
 
@@ -83,18 +83,31 @@ function mutate(node: Node, source: string, add: Add): void {
     const other = operators[operator];
     // Texts are joined with +, and nothing else can be done with them.
     if (other === undefined || (operator === '+' && /['"`]/.test(textOf(node)))) return;
-    const start = left.end + source.slice(left.end, right.start).indexOf(operator);
-    add('operator', start, start + operator.length, other);
+    const between = source.slice(left.end, right.start).replace(operator, other);
+    add(
+      'operator',
+      node.start,
+      node.end,
+      source.slice(node.start, left.end) + between + source.slice(right.start, node.end),
+    );
   } else if (node.type === 'UnaryExpression' && node.operator === '!') {
     add('operator', node.start, node.end, `(${textOf(node.argument)})`);
   } else if (node.type === 'AwaitExpression') {
     add('await', node.start, node.end, `(${textOf(node.argument)})`);
-  } else if (node.type === 'ConditionalExpression') {
-    const { consequent, alternate } = node;
-    add('branch', consequent.start, alternate.end, `${textOf(alternate)} : ${textOf(consequent)}`);
-  } else if (node.type === 'IfStatement') {
+  } else if (node.type === 'ConditionalExpression' && !isNegated(node.test)) {
+    const { test, consequent, alternate } = node;
+    const question = source.slice(test.end, consequent.start);
+    const text = textOf({ start: node.start, end: test.end }) + question + textOf(alternate);
+    add('branch', node.start, node.end, `${text} : ${source.slice(consequent.start, consequent.end)}`);
+  } else if (node.type === 'IfStatement' && !isNegated(node.test)) {
     add('branch', node.test.start, node.test.end, `!(${textOf(node.test)})`);
   }
+}
+
+/** Whether another operator in a test swaps its branches already: two mutants that do the same count once. */
+function isNegated(test: Node): boolean {
+  if (test.type === 'BinaryExpression') return test.operator === '===' || test.operator === '!==';
+  return test.type === 'UnaryExpression' && test.operator === '!';
 }
 
 /** The file with the mistake in it. */
@@ -102,13 +115,39 @@ export function applied(source: string, { start, end, text }: Mutant): string {
   return source.slice(0, start) + text + source.slice(end);
 }
 
-/** Where it is and what it does, for people: `path:line: kind: before → after`. */
-export function described(source: string, mutant: Mutant): string {
-  const { path, kind, start, end, text } = mutant;
+/** The file with all of them in it, none of which is made unless it is the one that `chosen` says. */
+export function withAll(source: string, mutants: readonly Mutant[], chosen: (mutant: Mutant) => string): string {
+  // From the inside out and from the end to the beginning: places before what is written stay where they are.
+  const within = (text: string, start: number, end: number, from: readonly Mutant[]): string => {
+    const outer = from.filter((one) => !from.some((other) => other !== one && isWithin(one, other)));
+    let written = text.slice(start, end);
+    for (const one of outer.sort((a, b) => b.start - a.start)) {
+      const inner = from.filter((other) => other !== one && isWithin(other, one));
+      const kept = within(text, one.start, one.end, inner);
+      written = `${written.slice(0, one.start - start)}(${chosen(one)} ? (${one.text}) : (${kept}))${written.slice(one.end - start)}`;
+    }
+    return written;
+  };
+  return within(source, 0, source.length, mutants);
+}
+
+/** Of two in the same place the one whose text comes first is within the other. */
+function isWithin(inner: Mutant, outer: Mutant): boolean {
+  if (inner.start === outer.start && inner.end === outer.end) return inner.text < outer.text;
+  return inner.start >= outer.start && inner.end <= outer.end;
+}
+
+/** What it does, for people: `path: kind: before → after`, with the whole lines. */
+export function told(source: string, { path, kind, start, end, text }: Mutant): string {
   const lineStart = source.lastIndexOf('\n', start) + 1;
-  const line = source.slice(0, start).split('\n').length;
   const lineEnd = source.indexOf('\n', end) < 0 ? source.length : source.indexOf('\n', end);
-  const before = source.slice(lineStart, lineEnd).trim();
-  const after = (source.slice(lineStart, start) + text + source.slice(end, lineEnd)).trim();
-  return `${path}:${line}: ${kind}: ${before} → ${after}`;
+  const onOneLine = (lines: string): string => lines.replace(/\s+/g, ' ').trim();
+  const before = onOneLine(source.slice(lineStart, lineEnd));
+  const after = onOneLine(source.slice(lineStart, start) + text + source.slice(end, lineEnd));
+  return `${path}: ${kind}: ${before} → ${after}`;
+}
+
+/** The line it begins in, counted from 1. */
+export function lineOf(source: string, { start }: Mutant): number {
+  return source.slice(0, start).split('\n').length;
 }

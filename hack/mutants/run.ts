@@ -1,113 +1,116 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts mutants to the test, one at a time, in a copy of the repository: first the tests beside the file, then all that
-// depend on it, then the simulator. A mutant that nothing notices survives, and is listed.
-import { spawn } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+// Puts mutants to the test, one at a time, in a copy of the repository that has all of them in it, asleep: first the quick
+// tests that pass its place, then the slow ones, then the simulator. A mutant that nobody notices survives, and is listed.
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
-import { chosenMutants, readShard, shardOf } from './choose.ts';
-import { applied, described, type Mutant } from './mutate.ts';
+import { join, resolve } from 'node:path';
+import { type Candidate, drawn, readShard, shardOf } from './choose.ts';
+import { firstThatCompile } from './compile.ts';
+import { copyOf, plantAll } from './copy.ts';
+import { type Judge, simulator, tests } from './judges.ts';
+import { Notes } from './notes.ts';
+import { recorded } from './recording.ts';
 
 const wanted = 200;
 const seed = 1;
 /** Of all mutants so many must be noticed. */
 const share = 0.8;
 
-interface Killer {
-  readonly name: string;
-  readonly command: (mutant: Mutant) => readonly string[];
-  /** Whoever takes longer has been made to hang: that is noticed, too. */
-  readonly limitMs: number;
-}
-
-const minute = 60_000;
-const vitest = (...args: string[]): string[] => ['vitest', ...args, '--bail=1', '--reporter=dot', '--no-color'];
-
-const killers: readonly Killer[] = [
-  {
-    name: 'tests beside it',
-    command: ({ path }) => vitest('run', dirname(path), '--passWithNoTests'),
-    limitMs: 4 * minute,
-  },
-  { name: 'tests that use it', command: ({ path }) => vitest('related', '--run', path), limitMs: 15 * minute },
-  { name: 'simulation', command: () => ['node', 'hack/mutants/worlds.ts'], limitMs: 15 * minute },
-];
-
+/** What is known of a mutant. */
 interface Verdict {
-  readonly mutant: string;
-  /** Who noticed it; undefined when nobody did. */
+  readonly id: string;
+  /** Who did not notice it. */
+  readonly missedBy: readonly string[];
+  /** Who did; undefined when nobody has so far. */
   readonly by?: string;
+  readonly notice?: string;
 }
 
-/** `npm run nightly -- mutants [--shard i/n] [--count n] [--without-simulation]`. Resolves to whether enough of them were noticed. */
-export async function mutants(...args: readonly (string | undefined)[]): Promise<boolean> {
+/**
+ * `npm run nightly -- mutants`: resolves to whether enough of them were noticed.
+ * `--shard I/N`: only these of them. `--in FOLDER`: what was found out is kept there and not found out again, so that a run can
+ * go on later, in parts; test files that have changed are recorded anew. `--again`: survivors are judged anew.
+ * `--by quick|other|simulation`: only this judge is asked, `--seeds N`: so many worlds of the simulator, `--workers N`: so many
+ * mutants at the same time, `--count N`: of so many mutants.
+ */
+export async function mutants(...args: readonly string[]): Promise<boolean> {
   const option = (name: string): string | undefined => (args.includes(name) ? args[args.indexOf(name) + 1] : undefined);
-  const root = resolve('.');
-  const shard = readShard(option('--shard') ?? '1/1');
-  const chosen = shardOf(chosenMutants(root, Number(option('--count') ?? wanted), seed), shard);
-  const judges = args.includes('--without-simulation') ? killers.filter(({ name }) => name !== 'simulation') : killers;
-  const copy = copyOf(root);
-  const verdicts: Verdict[] = [];
+  const kept = option('--in');
+  const folder = kept ? resolve(kept) : mkdtempSync(join(tmpdir(), 'karpenter-mutants-'));
+  mkdirSync(folder, { recursive: true });
   try {
-    for (const mutant of chosen) {
-      const verdict = await judge(mutant, judges, root, copy);
-      verdicts.push(verdict);
-      console.log(`${verdict.by ? `killed by ${verdict.by}` : 'SURVIVED'}: ${verdict.mutant}`);
-    }
+    const root = resolve('.');
+    const copy = copyOf(root, join(folder, 'copy'));
+    const workers = Number(option('--workers') ?? 1);
+    const candidates = await firstThatCompile(copy, drawn(root, seed), Number(option('--count') ?? wanted), folder);
+    plantAll(copy, candidates);
+    const judges = tests(copy, await recorded(copy, folder, workers));
+    judges.push(simulator(copy, Number(option('--seeds') ?? 3)));
+    const asked = judges.filter(({ name }) => name.startsWith(option('--by') ?? ''));
+    const chosen = shardOf(candidates, readShard(option('--shard') ?? '1/1'));
+    const verdicts = await judged(chosen, asked, { folder, workers, again: args.includes('--again') });
+    return report(chosen, verdicts);
   } finally {
-    rmSync(copy, { recursive: true, force: true });
+    if (!kept) rmSync(folder, { recursive: true, force: true });
   }
-  return report(verdicts);
 }
 
-function report(verdicts: readonly Verdict[]): boolean {
-  const killed = verdicts.filter(({ by }) => by !== undefined).length;
-  const by = killers.map(({ name }) => `${verdicts.filter((verdict) => verdict.by === name).length} by ${name}`);
-  console.log(`${killed} of ${verdicts.length} mutants killed (${by.join(', ')})`);
-  for (const { mutant, by: killer } of verdicts) if (!killer) console.log(`survivor: ${mutant}`);
-  return killed >= verdicts.length * share;
+interface JudgingOptions {
+  readonly folder: string;
+  readonly workers: number;
+  readonly again: boolean;
 }
 
-/** A copy that may be broken: sources are its own, packages are shared. */
-function copyOf(root: string): string {
-  const copy = mkdtempSync(join(tmpdir(), 'karpenter-mutants-'));
-  const left = new Set(['node_modules', '.git', 'dist'].map((name) => join(root, name)));
-  cpSync(root, copy, { recursive: true, filter: (path) => !left.has(path) });
-  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
-  return copy;
-}
-
-async function judge(mutant: Mutant, judges: readonly Killer[], root: string, copy: string): Promise<Verdict> {
-  const source = readFileSync(join(root, mutant.path), 'utf8');
-  const target = join(copy, mutant.path);
-  const told = described(source, mutant);
-  for (const { name, command, limitMs } of judges) {
-    writeFileSync(target, applied(source, mutant));
-    const noticed = !(await passes(command(mutant), copy, limitMs));
-    writeFileSync(target, source);
-    // Only what is well without the mistake can notice it.
-    if (noticed && (await passes(command(mutant), copy, limitMs))) return { mutant: told, by: name };
-    if (noticed) console.log(`${name} also fail without the mistake, and do not count: ${told}`);
+/** Each judge hears about all that those before it have not noticed: what is cheap comes first. */
+async function judged(
+  chosen: readonly Candidate[],
+  judges: readonly Judge[],
+  { folder, workers, again }: JudgingOptions,
+): Promise<Map<string, Verdict>> {
+  const notes = new Notes<Verdict>(join(folder, 'verdicts.jsonl'));
+  const verdicts = new Map<string, Verdict>();
+  for (const verdict of notes.all())
+    verdicts.set(verdict.id, again && verdict.by === undefined ? { id: verdict.id, missedBy: [] } : verdict);
+  const begun = performance.now();
+  for (const judge of judges) {
+    const open = chosen.filter(({ id }) => {
+      const { by, missedBy = [] } = verdicts.get(id) ?? {};
+      return by === undefined && !missedBy.includes(judge.name);
+    });
+    const ahead = open.entries();
+    const work = async (): Promise<void> => {
+      for (const [i, mutant] of ahead) {
+        const { id } = mutant;
+        const notice = await judge.noticed(mutant);
+        const missedBy = verdicts.get(id)?.missedBy ?? [];
+        const verdict: Verdict =
+          notice === undefined ? { id, missedBy: [...missedBy, judge.name] } : { id, missedBy, by: judge.name, notice };
+        verdicts.set(id, verdict);
+        notes.add(verdict);
+        const minutes = ((performance.now() - begun) / 60_000).toFixed(1);
+        console.log(`${minutes} min, ${judge.name} ${i + 1} of ${open.length}: ${toldVerdict(mutant, verdict)}`);
+      }
+    };
+    await Promise.all(Array.from({ length: workers }, work));
   }
-  return { mutant: told };
+  return verdicts;
 }
 
-/** Whether a command ends well and in time. */
-function passes(command: readonly string[], folder: string, limitMs: number): Promise<boolean> {
-  return new Promise((settle, reject) => {
-    const child = spawn(process.execPath, ['hack/run.js', ...command], {
-      cwd: folder,
-      stdio: 'ignore',
-      detached: true,
-    });
-    const timer = setTimeout(() => {
-      // The whole group: a runner has workers.
-      process.kill(-child.pid!, 'SIGKILL');
-    }, limitMs);
-    child.on('error', reject);
-    child.on('exit', (code) => {
-      clearTimeout(timer);
-      settle(code === 0);
-    });
-  });
+function toldVerdict({ id, line, told }: Candidate, { by, notice }: Verdict): string {
+  return `${by ? `killed (${notice})` : 'NOT NOTICED'}: ${id} ${told.replace(':', `:${line}:`)}`;
+}
+
+function report(chosen: readonly Candidate[], verdicts: ReadonlyMap<string, Verdict>): boolean {
+  const by = new Map<string, number>();
+  const survivors: Candidate[] = [];
+  for (const mutant of chosen) {
+    const killer = verdicts.get(mutant.id)?.by;
+    if (killer === undefined) survivors.push(mutant);
+    else by.set(killer, (by.get(killer) ?? 0) + 1);
+  }
+  const killed = chosen.length - survivors.length;
+  const parts = Array.from(by, ([name, count]) => `${count} by ${name}`);
+  console.log(`${killed} of ${chosen.length} mutants killed (${parts.join(', ')})`);
+  for (const { id, line, told } of survivors) console.log(`survivor ${id}: ${told.replace(':', `:${line}:`)}`);
+  return killed >= chosen.length * share;
 }

@@ -15,6 +15,11 @@ test('the same kind of event about the same object is one event, whatever it say
   expect(first.dedupeValues).toEqual(second.dedupeValues);
 });
 
+test('the same is not told twice within two minutes, unless its kind says how long', () => {
+  expect([eventKinds.nominated.dedupeMs, eventKinds.unconsolidatable.dedupeMs]).toEqual([120_000, 900_000]);
+  expect(eventKinds.failedDraining.dedupeMs).toBe(120_000);
+});
+
 test('a change of condition is told under the name of the condition', () => {
   expect(conditionEvent('Launched')).toMatchObject({ reason: 'Launched', type: 'Normal' });
 });

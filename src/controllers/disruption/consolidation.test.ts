@@ -182,6 +182,17 @@ describe('nodes whose pods fit on others', () => {
         'Unconsolidatable Node/a: NodePool "default" has non-empty consolidation disabled',
       );
   });
+
+  test('stay under Balanced where they cost nothing: there is nothing to save', async () => {
+    await start({ spec: { disruption: { consolidationPolicy: 'Balanced' } } });
+    const { offerings, ...type } = instanceType(4);
+    world.cloud.types = [{ ...type, offerings: offerings.map((offering) => ({ ...offering, price: 0 })) }];
+    await busy('a', ['1100m']);
+    await busy('b', ['2100m']);
+    await disrupt();
+    expect(await going(world)).toEqual([]);
+    expect((await world.events('Unconsolidatable')).join()).toContain('Balanced');
+  });
 });
 
 describe('a node that is too large', () => {

@@ -268,6 +268,8 @@ describe('the loop of disruption', () => {
     run();
     await world.settle();
     expect(await world.metrics.value('karpenter_voluntary_disruption_eligible_nodes', { reason: 'empty' })).toBe(1);
+    // No time passes while a test thinks.
+    expect(await world.metrics.render()).toMatch(/decision_evaluation_duration_seconds_sum\{.*"empty".*\} 0\n/);
   });
 
   test('goes on when a command cannot begin', async () => {

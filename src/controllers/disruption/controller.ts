@@ -347,11 +347,7 @@ export class Disruption {
       candidates.every((candidate) => isSame(candidate, now.get(candidate.machine.key))) &&
       destinations.every((key) => state.nodeByProviderID(key)?.markedForDeletion !== true) &&
       candidates.every(({ nodePool }) => view.budgets.take(nodePool));
-    return proposals.filter((proposal) => {
-      const standing = stands(proposal);
-      if (!standing) proposal.settled?.();
-      return standing;
-    });
+    return proposals.filter(stands);
   }
 
   /** Those that were not done to the same before, to no effect: others have to wait, and their machines are left alone. */

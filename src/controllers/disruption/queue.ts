@@ -16,16 +16,13 @@ import { disruptedLabels, nodeClaimMetrics } from '../nodeclaim/metrics.ts';
 import type { ClaimCreator } from '../provisioning/create-claims.ts';
 import type { StaticNodes } from '../static/static-nodes.ts';
 import type { Candidate } from './candidates.ts';
+import { commandTimeoutMs } from './command-timeout.ts';
 import { launching, tellTerminating, waitingOnReadiness } from './events.ts';
 import type { DisruptionMarks } from './marks.ts';
 import { type Command, decisionOf, describeCommand } from './method.ts';
 import { disruptionMetrics } from './metrics.ts';
 
 const pollMs = 1000;
-const shortestTimeoutMs = 10 * 60_000;
-const longestTimeoutMs = 60 * 60_000;
-/** With more machines on their way a cloud is slower. */
-const timeoutPerCandidateMs = 80;
 /** How long machines are left alone whose command was given up: whatever stood in its way needs time to go. */
 const pauseMs = 10_000;
 
@@ -228,10 +225,7 @@ export class DisruptionQueue {
   /** Why a command can never succeed. */
   #problemOf({ awaited, startedAt }: Running): CommandError | undefined {
     const { clock, state, claims } = this.#context;
-    const timeoutMs = Math.min(
-      longestTimeoutMs,
-      Math.max(shortestTimeoutMs, timeoutPerCandidateMs * this.#machines.size),
-    );
+    const timeoutMs = commandTimeoutMs(this.#machines.size);
     const took = clock.monotonic() - startedAt;
     if (took > timeoutMs) return new CommandError(`command reached timeout after ${Math.round(took / 1000)}s`);
     for (const name of awaited) {

@@ -70,6 +70,12 @@ test('what is bought follows it: a resource that only an overlay knows, and the 
   const claims = await world.claims();
   expect(claims.map(({ metadata }) => metadata.labels?.['node.kubernetes.io/instance-type'])).toEqual(['c-8x']);
   expect(claims[0]?.status?.capacity).toMatchObject({ 'example.com/card': '4' });
+  await world.karpenter.resource(overlayType).patch('cards', { spec: { requirements: types('c-4x') } });
+  await world.advance(5000);
+  await world.apply({ ...pods, metadata: { ...pods.metadata, name: 'more' } });
+  await world.advance(30_000);
+  const bought = (await world.claims()).map(({ metadata }) => metadata.labels?.['node.kubernetes.io/instance-type']);
+  expect(bought.sort()).toEqual(['c-4x', 'c-8x']);
 });
 
 test('without overlays, and without their kind, everything goes on', async () => {

@@ -209,6 +209,10 @@ describe('a pod that no node can take', () => {
       await world.metrics.value('karpenter_scheduler_unschedulable_pods_count', { controller: 'provisioner' }),
     ).toBe(0);
     expect(await world.metrics.value('karpenter_pods_scheduling_decision_duration_seconds')).toBe(1);
+    // No time passes while a test plans.
+    expect(await world.metrics.render()).toContain(
+      'karpenter_scheduler_scheduling_duration_seconds_sum{controller="provisioner"} 0\n',
+    );
   });
 
   test('is planned for once: its machine is on its way', async () => {

@@ -77,12 +77,12 @@ test('a pool that is not ready gets nothing', async () => {
   expect(await world.claims()).toEqual([]);
 });
 
-test('too many: empty nodes go first, protected ones last, budgets are not asked', async () => {
+test('too many: empty nodes go first, then those with few pods, protected ones last, budgets are not asked', async () => {
   const nodes = await start({ replicas: 4 });
   for (const name of ['a', 'b', 'c', 'd']) await machine(world, name);
   await runningPod(world, 'held', 'a', { annotations: { [annotations.doNotDisrupt]: 'true' } });
   await runningPod(world, 'one', 'b');
-  await runningPod(world, 'two', 'c');
+  await runningPod(world, 'two', 'b');
   await runningPod(world, 'three', 'c');
   await runningPod(world, 'daemon', 'd', { owner: 'DaemonSet' });
   run(nodes);
@@ -90,6 +90,8 @@ test('too many: empty nodes go first, protected ones last, budgets are not asked
   expect(await going(world)).toEqual([]);
   await scale(3);
   expect(await going(world)).toEqual(['d']);
+  await scale(2);
+  expect(await going(world)).toEqual(['c', 'd']);
   await scale(1);
   expect(await going(world)).toEqual(['b', 'c', 'd']);
   await scale(0);
@@ -104,4 +106,18 @@ test('a claim that cannot be written is tried again, and none is made twice', as
   run(nodes);
   await world.advance(minute);
   expect(await world.claims()).toHaveLength(2);
+});
+
+test('what was written counts before the watch tells of it', async () => {
+  const nodes = await start({ replicas: 0 });
+  run(nodes);
+  await world.settle();
+  const { karpenter: door } = world.doors;
+  for (const read of ['WATCH /nodeclaims', 'GET /nodeclaims']) door.fail(read, { status: 503, reason: 'Busy' }, 1000);
+  door.breakWatches();
+  await world.advance(minute);
+  await scale(2);
+  expect(await world.claims()).toHaveLength(2);
+  await scale(3);
+  expect(await world.claims()).toHaveLength(3);
 });

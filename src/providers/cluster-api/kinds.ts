@@ -190,5 +190,5 @@ export function isOwnedSet({ metadata }: Scalable): boolean {
 /** Whether Cluster API replaces Machines by itself when the template changes. */
 export function rollsByItself(scalable: Scalable): boolean {
   const { strategy, rollout } = scalable.spec ?? {};
-  return (rollout?.strategy?.type ?? strategy?.type ?? 'RollingUpdate') !== 'OnDelete';
+  return (rollout?.strategy?.type ?? strategy?.type) !== 'OnDelete';
 }

@@ -41,6 +41,8 @@ describe('§8: a ClusterAPINodeClass', () => {
         'Ready=True Ready',
       ]),
     );
+    await w.member('another');
+    expect((await status()).members).toBe(2);
   });
 
   test('says that its selector matches nothing, and is ready once it does', async () => {

@@ -15,6 +15,31 @@ async function world(options?: WorldOptions): Promise<CapiWorld> {
   return w;
 }
 
+test('§14 GAP: nodes are repaired as the MachineHealthChecks of their Cluster say', async () => {
+  await world();
+  const { spec: member } = await w.member('md');
+  const definitions = w.hub.resource(kinds.CustomResourceDefinition);
+  const { spec, ...like } = await definitions.get('machines.cluster.x-k8s.io');
+  const names = { kind: 'MachineHealthCheck', listKind: 'MachineHealthCheckList', plural: 'machinehealthchecks' };
+  const metadata = { name: `${names.plural}.cluster.x-k8s.io` };
+  await definitions.create({
+    ...like,
+    metadata,
+    spec: { ...spec, names: { ...names, singular: 'machinehealthcheck' } },
+  });
+  const policies = (): string[] => w.provider.repairPolicies.map(({ conditionType }) => conditionType);
+  const usual = policies();
+  const unhealthyConditions = [{ type: 'DiskBroken', status: 'True', timeout: '5m' }];
+  await w.hub.resource(w.kinds.machineHealthCheck).create({
+    apiVersion: `cluster.x-k8s.io/${w.version}`,
+    kind: 'MachineHealthCheck',
+    metadata: { name: 'disks', namespace: 'default' },
+    spec: { clusterName: member!.clusterName, unhealthyConditions },
+  } as never);
+  await w.pass(300_000);
+  expect(policies()).toEqual([...usual, 'DiskBroken']);
+});
+
 describe('what there is', () => {
   test('§6.6 BUG: one Machine whose MachineDeployment is gone does not hide the others', async () => {
     await world();

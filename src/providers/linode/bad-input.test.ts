@@ -231,6 +231,18 @@ test('an LKE that takes orders and never delivers: the plan is not tried again f
   expect(labels['node.kubernetes.io/instance-type']).toBe('g6-standard-2');
 });
 
+test('a plan that came is not held to be sold out when its machine goes, however old that is', async () => {
+  const world = await start();
+  const creationTimestamp = new Date(world.clock.now()).toISOString();
+  const wanted = only('g6-standard-1', 'g6-standard-2');
+  const claim = world.claim('a', { ...wanted, metadata: { creationTimestamp } });
+  await world.create(claim);
+  await world.pass(60 * 60_000);
+  await world.delete(claim);
+  const { labels } = await world.create(world.claim('b', wanted));
+  expect(labels['node.kubernetes.io/instance-type']).toBe('g6-standard-1');
+});
+
 test('with LINODE_DEBUG every call is in the log, and the token is not', async () => {
   const world = await start({ mode: 'instance', configuration: { debug: true } });
   await world.create(world.claim('a'));

@@ -146,6 +146,14 @@ test('[TRAP 7.1f] two pools of one NodeClaim, made by processes that knew nothin
     tags: first!.tags,
   });
   await world.pass(30_000);
+  const errors = [{ reason: 'Forbidden' }];
+  world.fault = ({ method, path }) =>
+    method === 'DELETE' && path.includes('/pools/')
+      ? { status: 403, headers: {}, body: JSON.stringify({ errors }) }
+      : undefined;
+  // As long as there are two, nothing is said to be well.
+  expect(String(await world.failure(world.provider.create(claim, world.signal)))).toContain('Forbidden');
+  world.fault = () => undefined;
   await world.create(claim);
   await world.pass(60_000);
   expect(own(await world.pools()).map(({ id }) => id)).toEqual([first!.id]);

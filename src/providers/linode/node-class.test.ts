@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { type LinodeNodeClass, type LinodeNodeClassSpec, linodeNodeClassKind } from '../../api/linode-node-class.ts';
 import { type NodeClaim, nodeClaimKind } from '../../api/node-claim.ts';
 import { formatTime } from '../../kube/time.ts';
+import { linodeAnnotations } from './names.ts';
 import { nodeClassHash } from './node-class.ts';
 import { type LinodeWorld, token } from './testing/world.ts';
 import { worldsPerTest } from './testing/worlds.ts';
@@ -219,6 +220,36 @@ describe('tags', () => {
     const pool = (await world.pools()).find(({ id }) => id !== world.basePool);
     expect(pool?.taints).toEqual([]);
   });
+});
+
+test('hashes of another algorithm make nothing drift, and what has drifted stays so', async () => {
+  const world = await start();
+  const claims = world.client.resource(nodeClaimKind);
+  const { hash, hashVersion } = linodeAnnotations;
+  const old = { metadata: { annotations: { [hash]: 'old', [hashVersion]: 'v0' } } };
+  for (const name of ['good', 'drifted']) {
+    const { status } = await running(world, name);
+    await claims.patch(name, old);
+    const lastTransitionTime = formatTime(world.clock.now());
+    const drifted = {
+      type: 'Drifted',
+      status: 'True',
+      lastTransitionTime,
+      reason: 'NodePoolDrifted',
+      message: '',
+    } as const;
+    if (name === 'drifted')
+      await claims.patchStatus(name, { status: { conditions: [...status!.conditions!, drifted] } });
+  }
+  await world.client.resource(linodeNodeClassKind).patch('default', old);
+  await world.pass(5000);
+  const wanted = nodeClassHash(await classOf(world));
+  const hashes = async (name: string): Promise<unknown[]> => {
+    const { annotations = {} } = (await claims.get(name)).metadata;
+    return [annotations[hash], annotations[hashVersion]];
+  };
+  expect(await hashes('good')).toEqual([wanted, 'v1']);
+  expect(await hashes('drifted')).toEqual(['old', 'v1']);
 });
 
 test('a class that is deleted waits for its NodeClaims', async () => {

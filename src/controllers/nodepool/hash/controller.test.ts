@@ -55,6 +55,17 @@ describe('the hash of a NodePool', () => {
     expect(await stamps('stranger')).toEqual(['1', 'v2']);
   });
 
+  test('of another version is on the NodeClaims before the NodePool has it, also when a write fails', async () => {
+    const old = { [hashKey]: '1', [versionKey]: 'v2' };
+    const pool = await w.world.pool();
+    await w.world.karpenter.resource(poolType).patch('default', { metadata: { annotations: old } });
+    await w.write('a', { pool, annotations: old });
+    await w.world.settle();
+    w.world.doors.karpenter.fail('PATCH /nodeclaims/a', { status: 500, reason: 'InternalError' }, 100);
+    await w.run(hashController);
+    expect(await stamps('pool')).toEqual(['1', 'v2']);
+  });
+
   test('of the same version leaves the NodeClaims alone', async () => {
     const pool = await w.world.pool();
     const own = { [hashKey]: '1', [versionKey]: nodePoolHashVersion };

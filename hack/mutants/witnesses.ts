@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which tests can notice a mutant: those that pass its place when none is made, as a recording of one clean run tells.
+import { createHash } from 'node:crypto';
+import { dirname } from 'node:path';
+
+export interface WitnessTest {
+  readonly name: string;
+  readonly ms: number;
+  /** The ids of the mutants whose places it passes. */
+  readonly passes: readonly string[];
+}
+
+/** What was recorded of a test file. */
+export interface TestFile {
+  readonly path: string;
+  /** Of its text: a changed file is recorded anew. */
+  readonly digest: string;
+  readonly tests: readonly WitnessTest[];
+}
+
+/** Some tests, run together. */
+export interface Hearing {
+  readonly files: readonly string[];
+  readonly names: readonly string[];
+}
+
+/** What it takes to begin with a test file, about. */
+const startMs = 1_000;
+
+/**
+ * The tests that pass the place of a mutant, in rounds that take no longer than `roundsMs` each: those beside it first, and
+ * the quick ones before the slow ones. What does not fit into the last round is left out.
+ */
+export function hearings(
+  { id, path }: { readonly id: string; readonly path: string },
+  files: readonly TestFile[],
+  roundsMs: readonly number[],
+): Hearing[] {
+  const found = files.flatMap((file) =>
+    file.tests
+      .filter(({ passes }) => passes.includes(id))
+      .map(({ name, ms }) => ({ name, ms, file: file.path, beside: dirname(file.path) === dirname(path) })),
+  );
+  found.sort((a, b) => Number(b.beside) - Number(a.beside) || a.ms - b.ms || (a.name < b.name ? -1 : 1));
+  const rounds: Hearing[] = [];
+  for (const roundMs of roundsMs) {
+    const names = new Set<string>();
+    const chosen = new Set<string>();
+    let left = roundMs;
+    while (found.length > 0) {
+      const { name, ms, file } = found[0]!;
+      left -= ms + (chosen.has(file) ? 0 : startMs);
+      // One at least, however long it takes.
+      if (left < 0 && names.size > 0) break;
+      names.add(name);
+      chosen.add(file);
+      found.shift();
+    }
+    if (names.size > 0) rounds.push({ names: [...names], files: [...chosen] });
+  }
+  return rounds;
+}
+
+export function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 16);
+}

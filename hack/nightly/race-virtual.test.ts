@@ -3,14 +3,14 @@ import { expect, test } from 'vitest';
 import { scenarios } from './race-scenarios.ts';
 import { raceOnVirtualTime } from './race-virtual.ts';
 
-// Upstream in its runs on a real control plane: 1.45 to 1.70 $, 43 to 69 evictions, 11.7 to 17.2 $/h at the end of the settling.
+// Upstream in its runs on a real control plane: 1.20 to 1.70 $, 43 to 93 evictions, 4.6 to 17.2 $/h at the end of the settling.
 test('the guarded race is cheap and moves few pods', async () => {
   const { dollars, evictions, steps } = await raceOnVirtualTime(scenarios['guarded']!, { seed: 1 });
   const settled = steps.find(({ name }) => name === '100 pods')!;
-  // Of what is left two nodes for 3.75 $/h each have a pod that must not be disrupted.
-  expect(dollars).toBeLessThan(1.15);
-  expect(evictions).toBeLessThan(30);
-  expect(settled.dollarsPerHour).toBeLessThan(12);
+  // What is left has pods that must not be disrupted, on machines that are small for it.
+  expect(dollars).toBeLessThan(0.75);
+  expect(evictions).toBeLessThan(43);
+  expect(settled.dollarsPerHour).toBeLessThan(6);
   expect(settled.stableSeconds).toBeLessThan(120);
 }, 300_000);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes to be bought exchange their pods (see bins.ts): what a pass decides pod by pod it gets wrong where pods of many kinds share few
 // nodes, and here it is mended.
+import { memoised } from '../base/memoised.ts';
 import { type Bin, Exchange, isHeeded, isUntied, Market } from './bins.ts';
 import type { Finalizer } from './finalize.ts';
 import { NewNode, NodeGroup } from './in-flight.ts';
@@ -47,12 +48,7 @@ export function exchange(
 /** Nodes whose pods may go wherever their labels and the room allow, by pool and what keeps machines out of it. */
 function freeNodes(world: World, { nodes }: Packed): Map<string, NewNode[]> {
   const byMarket = new Map<string, NewNode[]>();
-  const known = new Map<PodClass, boolean>();
-  const isFree = (podClass: PodClass): boolean => {
-    let free = known.get(podClass);
-    if (free === undefined) known.set(podClass, (free = isUntied(world, podClass)));
-    return free;
-  };
+  const isFree = memoised((podClass: PodClass) => isUntied(world, podClass));
   for (const node of nodes) {
     const { template, group, pods, ports, reservations } = node;
     if (!isUnbound(template) || ports.length > 0 || reservations.length > 0) continue;

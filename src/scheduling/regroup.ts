@@ -3,6 +3,7 @@
 // nodes that a large one would hold for the same money. Their nodes are bought anew, as a plan for all pods of the zone
 // says. Nothing but the host changes for a pod, so only pods are moved that nobody's rules tie to a host.
 import { annotations } from '../api/labels.ts';
+import { memoised } from '../base/memoised.ts';
 import { addDemand, bestSizePrice, noDemand } from './best-size.ts';
 import type { View } from './catalog.ts';
 import type { Finalizer } from './finalize.ts';
@@ -366,16 +367,4 @@ function others(settled: readonly Settled[], renamed: ReadonlyMap<NewNode, NewNo
     const node = renamed.get(one.node);
     return node ? [{ ...one, node }] : [];
   });
-}
-
-function memoised<A extends object, B>(of: (a: A) => B): (a: A) => B {
-  const known = new Map<A, B>();
-  return (a) => {
-    let b = known.get(a);
-    if (b === undefined) {
-      b = of(a);
-      known.set(a, b);
-    }
-    return b;
-  };
 }

@@ -2,6 +2,7 @@
 // Nodes that are each good for what they hold, and together are not: their pods would cost less if they were shared out otherwise. Found
 // by exchanging pods in thought (see ../bins.ts), a few nodes at a time, so that each group of them can be replaced by itself.
 
+import { memoised } from '../../base/memoised.ts';
 import { type Bin, Exchange, isHeeded, isUntied, Market } from '../bins.ts';
 import { allTypes } from '../catalog.ts';
 import type { PodClass } from '../pod-class.ts';
@@ -38,7 +39,7 @@ export function reshape(world: World, nodes: readonly Going[]): Reshaped[] {
   const found: (Reshaped & { readonly saves: number })[] = [];
   for (const [template, own] of Map.groupBy(nodes, ({ slot }) => templateOf(world, slot))) {
     if (!template || !isUnbound(template)) continue;
-    const suits = suitsIn(world, template);
+    const suits = memoised((podClass: PodClass) => isSuited(world, template, podClass));
     const free = own.filter(({ pods }) => pods.length > 0 && pods.every((pod) => suits(world.classOf[pod]!)));
     if (free.length < 2) continue;
     const market = new Market(world, template, allTypes);
@@ -61,15 +62,6 @@ function templateOf({ templates, targets }: World, slot: number): Template | und
 }
 
 /** Whether pods of a class may go onto any machine of a pool that their labels allow. */
-function suitsIn(world: World, template: Template): (podClass: PodClass) => boolean {
-  const known = new Map<PodClass, boolean>();
-  return (podClass) => {
-    let suits = known.get(podClass);
-    if (suits === undefined) known.set(podClass, (suits = isSuited(world, template, podClass)));
-    return suits;
-  };
-}
-
 function isSuited(world: World, template: Template, podClass: PodClass): boolean {
   const { side } = podClass;
   const wish = side.wishes[template.dialect.index];

@@ -74,7 +74,13 @@ export class ConditionError extends KarpenterError {
 
 /** The condition of a type, if the object has it. */
 export function getCondition(object: Conditioned, type: string): Condition | undefined {
-  return object.status?.conditions?.find((condition) => condition.type === type);
+  return conditionIn(object.status?.conditions, type);
+}
+
+/** By hand: every look at a NodeClaim asks for several of them. */
+function conditionIn(conditions: readonly Condition[] | undefined, type: string): Condition | undefined {
+  if (conditions) for (let i = 0; i < conditions.length; i++) if (conditions[i]!.type === type) return conditions[i];
+  return undefined;
 }
 
 /** Whether all of the given conditions are present and True. */
@@ -107,10 +113,12 @@ export function unknownCondition(
  */
 export function completeConditions(types: ConditionTypes, object: Conditioned, now: string): readonly Condition[] {
   let conditions = object.status?.conditions ?? [];
-  for (const type of [types.root, ...types.dependents]) {
-    if (conditions.some((condition) => condition.type === type)) continue;
+  const require = (type: string): void => {
+    if (conditionIn(conditions, type)) return;
     conditions = withCondition(types, object, conditions, unknownCondition(type), now);
-  }
+  };
+  require(types.root);
+  for (const type of types.dependents) require(type);
   return conditions;
 }
 
@@ -132,8 +140,8 @@ export function setCondition(
 export function clearCondition(types: ConditionTypes, object: Conditioned, type: string): readonly Condition[] {
   if (isDependent(types, type)) throw new ConditionError(type);
   const conditions = object.status?.conditions ?? [];
-  const left = conditions.filter((condition) => condition.type !== type);
-  return left.length === conditions.length ? conditions : left.sort(order(types));
+  if (!conditionIn(conditions, type)) return conditions;
+  return conditions.filter((condition) => condition.type !== type).sort(order(types));
 }
 
 function isDependent(types: ConditionTypes, type: string): boolean {
@@ -148,7 +156,8 @@ function withCondition(
   now: string,
 ): readonly Condition[] {
   const generation = object.metadata.generation ?? 0;
-  const old = conditions.find((condition) => condition.type === update.type);
+  const old = conditionIn(conditions, update.type);
+  if (old && says(old, update, generation)) return conditions;
   const since = old
     ? old.status === update.status
       ? old.lastTransitionTime
@@ -162,7 +171,6 @@ function withCondition(
     message: update.message ?? '',
     observedGeneration: generation,
   };
-  if (old && isEqual(old, next)) return conditions;
   // Nothing reconciles the other conditions of an object that is going away: they count as up to date.
   const deleting = object.metadata.deletionTimestamp !== undefined;
   const others = conditions
@@ -176,12 +184,13 @@ function firstSeen(types: ConditionTypes, object: Conditioned, update: Condition
   return isDependent(types, update.type) ? (object.metadata.creationTimestamp ?? now) : now;
 }
 
-function isEqual(a: Condition, b: Condition): boolean {
+/** Whether a condition says already what it is to say. */
+function says(condition: Condition, update: ConditionUpdate, generation: number): boolean {
   return (
-    a.status === b.status &&
-    a.reason === b.reason &&
-    (a.message ?? '') === b.message &&
-    (a.observedGeneration ?? 0) === b.observedGeneration
+    condition.status === update.status &&
+    condition.reason === update.reason &&
+    (condition.message ?? '') === (update.message ?? '') &&
+    (condition.observedGeneration ?? 0) === generation
   );
 }
 
@@ -203,21 +212,37 @@ function rootOf(types: ConditionTypes, conditions: readonly Condition[], generat
     : unknownCondition(types.root, 'ReconcilingDependents', message);
 }
 
+type ByOrder = (a: Condition, b: Condition) => number;
+
+/** Of each set of types. There are few, and conditions are sorted whenever one changes. */
+const orders = new WeakMap<ConditionTypes, ByOrder>();
+
 /** By time of transition, the root last; by type where the times are equal. */
-function order(types: ConditionTypes): (a: Condition, b: Condition) => number {
-  const rootLast = (condition: Condition): number => (condition.type === types.root ? 1 : 0);
-  return chain(
-    (a, b) => rootLast(a) - rootLast(b),
-    (a, b) => timeOf(a) - timeOf(b),
-    byType,
-  );
+function order(types: ConditionTypes): ByOrder {
+  let known = orders.get(types);
+  if (!known) {
+    const rootLast = (condition: Condition): number => (condition.type === types.root ? 1 : 0);
+    known = (a, b) => rootLast(a) - rootLast(b) || timeOf(a) - timeOf(b) || byType(a, b);
+    orders.set(types, known);
+  }
+  return known;
 }
 
 function byType(a: Condition, b: Condition): number {
   return compareStrings(a.type, b.type);
 }
 
-function timeOf(condition: Condition): number {
-  const time = Date.parse(condition.lastTransitionTime);
-  return Number.isNaN(time) ? 0 : time;
+/** Times that were read before: conditions are sorted by them whenever one changes. */
+const readBefore = new Map<string, number>();
+const mostReadBefore = 10_000;
+
+function timeOf({ lastTransitionTime }: Condition): number {
+  let time = readBefore.get(lastTransitionTime);
+  if (time === undefined) {
+    const read = Date.parse(lastTransitionTime);
+    time = Number.isNaN(read) ? 0 : read;
+    if (readBefore.size >= mostReadBefore) readBefore.clear();
+    readBefore.set(lastTransitionTime, time);
+  }
+  return time;
 }

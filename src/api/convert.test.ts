@@ -89,6 +89,15 @@ describe('a NodePool of v1beta1', () => {
   });
 });
 
+test.each([{ spec: null }, { metadata: 'x' }, { spec: { template: { spec: { nodeClassRef: null } } } }])(
+  'what is not what it should be (%o) is for an API server to refuse',
+  (wrong) => {
+    for (const kind of ['NodePool', 'NodeClaim']) {
+      expect(toV1({ ...guide, ...wrong, kind }).object).toMatchObject({ apiVersion: 'karpenter.sh/v1', kind });
+    }
+  },
+);
+
 test('a NodeClaim of v1beta1 keeps what it asks for', () => {
   const resources = { requests: { cpu: '1' } };
   const { nodeClassRef } = guide.spec.template.spec;

@@ -26,26 +26,33 @@ export function isV1beta1({ apiVersion, kind }: Fields): boolean {
 export function toV1(object: Fields): Converted {
   if (!isV1beta1(object)) return { object, notes: [] };
   const notes: string[] = [];
-  const { status: _, spec = {}, metadata, ...rest } = object as { spec?: Fields; status?: unknown; metadata?: Fields };
+  const { status: _, spec, metadata, ...rest } = object;
+  const given = fieldsOf(spec);
   const converted =
-    object['kind'] === 'NodePool' ? nodePoolSpec(spec, notes) : nodeClaimSpec(spec, 'spec', notes, undefined);
-  return { object: { ...rest, apiVersion: to, metadata: metadataOf(metadata ?? {}), spec: converted }, notes };
+    object['kind'] === 'NodePool' ? nodePoolSpec(given, notes) : nodeClaimSpec(given, 'spec', notes, undefined);
+  return { object: { ...rest, apiVersion: to, metadata: metadataOf(fieldsOf(metadata)), spec: converted }, notes };
+}
+
+/** What is no object has no fields: an API server will say so of what comes out. */
+function fieldsOf(value: unknown): Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
 }
 
 function metadataOf(metadata: Fields): Fields {
-  const { annotations, ...rest } = metadata as { annotations?: Fields };
-  const kept = Object.entries(annotations ?? {}).filter(([key]) => !staleAnnotations.includes(key));
+  const { annotations, ...rest } = metadata;
+  const kept = Object.entries(fieldsOf(annotations)).filter(([key]) => !staleAnnotations.includes(key));
   return { ...rest, ...(kept.length > 0 ? { annotations: Object.fromEntries(kept) } : {}) };
 }
 
 function nodePoolSpec(spec: Fields, notes: string[]): Fields {
-  const { template = {}, disruption, ...rest } = spec as { template?: Fields; disruption?: Fields };
-  const { expireAfter = defaultExpireAfter, ...times } = disruption ?? {};
+  const { template: givenTemplate, disruption, ...rest } = spec;
+  const template = fieldsOf(givenTemplate);
+  const { expireAfter = defaultExpireAfter, ...times } = fieldsOf(disruption);
   return {
     ...rest,
     template: {
       ...template,
-      spec: nodeClaimSpec((template['spec'] ?? {}) as Fields, 'spec.template.spec', notes, expireAfter),
+      spec: nodeClaimSpec(fieldsOf(template['spec']), 'spec.template.spec', notes, expireAfter),
     },
     ...(disruption ? { disruption: disruptionOf(times) } : {}),
   };
@@ -69,7 +76,7 @@ function nodeClaimSpec(spec: Fields, path: string, notes: string[], expireAfter:
   const isPool = expireAfter !== undefined;
   return {
     ...rest,
-    ...(nodeClassRef === undefined ? {} : { nodeClassRef: referenceOf(nodeClassRef as Fields, path, notes) }),
+    ...(nodeClassRef === undefined ? {} : { nodeClassRef: referenceOf(fieldsOf(nodeClassRef), path, notes) }),
     // On a NodePool it never meant anything; on a NodeClaim it is what was asked for.
     ...(isPool || resources === undefined ? {} : { resources }),
     ...(isPool ? { expireAfter } : {}),

@@ -33,10 +33,21 @@ export function durationNanos(text: string): bigint {
   return nanos;
 }
 
+/** What was read before: there are few durations in a cluster, and each is looked at in every pass. */
+const readBefore = new Map<string, number>();
+const mostRemembered = 1000;
+
 /**
  * The length in milliseconds of a field that may be absent or `Never`: both give undefined, "it does not happen".
  * Throws DurationError.
  */
 export function durationMs(text: string | undefined): number | undefined {
-  return text === undefined || text === never ? undefined : Number(durationNanos(text) / 1_000_000n);
+  if (text === undefined || text === never) return undefined;
+  let ms = readBefore.get(text);
+  if (ms === undefined) {
+    ms = Number(durationNanos(text) / 1_000_000n);
+    if (readBefore.size >= mostRemembered) readBefore.clear();
+    readBefore.set(text, ms);
+  }
+  return ms;
 }

@@ -39,6 +39,17 @@ describe('labels of the template', () => {
   });
 });
 
+test('annotations of the template are such that an API server takes them', () => {
+  const withAnnotations = (annotations: Record<string, string>): readonly string[] => {
+    const pool = nodePool();
+    const template = { ...pool.spec.template, metadata: { annotations } };
+    return validateNodePool({ ...pool, spec: { ...pool.spec, template } }).problems;
+  };
+  expect(withAnnotations({ 'Example.com/Any-case': 'ü'.repeat(100_000) })).toEqual([]);
+  expect(withAnnotations({ 'no key': 'x' })).toEqual([expect.stringMatching(/^annotation no key: .*must consist of/)]);
+  expect(withAnnotations({ a: 'ü'.repeat(130_000) })).toEqual([expect.stringMatching(/^annotations: 260001 bytes/)]);
+});
+
 describe('taints', () => {
   test('may differ in the effect only', () => {
     expect(

@@ -35,6 +35,7 @@ export function validateNodePool(pool: NodePool, set: LabelSet = commonLabelSet)
     findings.problem(where, prefixed(`value ${JSON.stringify(value)}: `, labelValueProblem(value)));
     findings.problem(where, restrictedLabelProblem(set, key));
   }
+  checkAnnotations(findings, template.metadata?.annotations ?? {});
   const seen = new Set<string>();
   checkTaints(findings, 'taint', template.spec.taints ?? [], seen);
   checkTaints(findings, 'startup taint', template.spec.startupTaints ?? [], seen);
@@ -62,6 +63,20 @@ export function validateNodeOverlay(overlay: NodeOverlay, set: LabelSet = common
       findings.problem(`capacity ${name}`, 'an overlay may only add extended resources');
   }
   return findings;
+}
+
+/** An API server takes 256 KiB of annotations on an object; a NodeClaim needs some for itself. */
+const annotationRoom = (256 - 16) * 1024;
+
+/** A pool whose NodeClaims the API server refuses would keep the pods that are planned onto them for ever. */
+function checkAnnotations(findings: Findings, annotations: Readonly<Record<string, string>>): void {
+  let size = 0;
+  for (const [key, value] of Object.entries(annotations)) {
+    findings.problem(`annotation ${key}`, labelKeyProblem(key.toLowerCase()));
+    size += Buffer.byteLength(key) + Buffer.byteLength(value);
+  }
+  if (size > annotationRoom)
+    findings.problem('annotations', `${size} bytes are more than the ${annotationRoom} there is room for`);
 }
 
 function checkTaints(findings: Findings, what: string, taints: readonly Taint[], seen: Set<string>): void {

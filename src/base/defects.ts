@@ -16,6 +16,7 @@ export const defects = {
   'forgets-machines-on-their-way': 'Machines that have not joined yet do not count: their pods get others as well.',
   'loses-nominations': 'A machine that is promised to pods is not kept for them.',
   'budget-off-by-one': 'One node more than the budget allows may be disrupted.',
+  'trusts-a-stale-cache': 'Before a machine goes nobody asks the API server itself which pods are on it.',
   'node-let-go-too-early': 'The finalizer of a Node goes before its pods have left.',
   'limit-not-counted-in-a-pass': 'What a pass has bought already does not count against the limits of its pool.',
   'ignores-disruption-budgets': 'Pods are deleted instead of evicted.',

@@ -51,11 +51,20 @@ export class ApiError extends KarpenterError {
   /** The error that an answer with a failing code stands for, also when its body is not a Status. */
   static fromResponse(response: TransportResponse, request?: TransportRequest): ApiError {
     const retryAfterMs = retryAfterOf(response);
-    return new ApiError(statusOf(response), {
-      status: response.status,
-      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-      ...(request === undefined ? {} : { request }),
-    });
+    const body = statusOf(response);
+    // A refusal is an answer and no defect: its stack is never shown, and to walk it through all that waits costs more than the
+    // request.
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
+    try {
+      return new ApiError(body, {
+        status: response.status,
+        ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+        ...(request === undefined ? {} : { request }),
+      });
+    } finally {
+      Error.stackTraceLimit = stackTraceLimit;
+    }
   }
 }
 

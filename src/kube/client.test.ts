@@ -8,7 +8,7 @@ import type { ResourceType } from './object.ts';
 import { TokenBucket } from './rate-limiter.ts';
 import { collect } from './testing/collect.ts';
 import { FakeTransport, failure } from './testing/fake-transport.ts';
-import type { TransportResponse } from './transport.ts';
+import type { TransportResponse, WatchStream } from './transport.ts';
 import { TransportError } from './transport-error.ts';
 
 const pod = (name = 'web', more: Partial<Pod> = {}): Pod => ({
@@ -47,12 +47,44 @@ describe('ResourceClient', () => {
   });
 
   test('takes what is no list for no answer, not for an empty collection', async () => {
-    for (const body of [{}, 'ok', undefined, [], { items: {} }, { items: [null] }, { items: [], metadata: 1 }]) {
+    for (const body of [
+      {},
+      'ok',
+      undefined,
+      [],
+      { items: {} },
+      { items: [null] },
+      { items: [{}] },
+      { items: [], metadata: 1 },
+    ]) {
       const { pods } = setup(() => ({ status: 200, body }));
       await expect(pods.listAll()).rejects.toMatchObject({ code: 'KRP_MALFORMED_ANSWER' });
     }
     const { pods } = setup(() => ({ status: 200, body: 'ok' }));
     await expect(pods.get('web', { namespace: 'shop' })).rejects.toMatchObject({ code: 'KRP_MALFORMED_ANSWER' });
+  });
+
+  test('takes what is no event for a broken watch, not for a change', async () => {
+    const metadata = { name: 'web', namespace: 'shop' };
+    for (const event of [
+      null,
+      'x',
+      { type: 'ADDED' },
+      { type: 'DELETED', object: {} },
+      { type: 'X', object: { metadata } },
+    ]) {
+      async function* stream(): AsyncGenerator {
+        yield event;
+      }
+      const answer = { status: 500, body: undefined };
+      const transport = {
+        request: () => Promise.resolve(answer),
+        watch: () => Promise.resolve(Object.assign(stream(), { close: () => undefined }) as WatchStream),
+        close: () => Promise.resolve(),
+      };
+      const watch = await new KubeClient({ transport }).resource(kinds.Pod).watch();
+      await expect(watch[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: 'KRP_MALFORMED_ANSWER' });
+    }
   });
 
   test('never addresses a collection by accident', async () => {

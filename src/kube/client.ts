@@ -203,8 +203,14 @@ function typedWatch<T extends KubeObject>(stream: WatchStream, request: Transpor
     [Symbol.asyncIterator]() {
       const events = stream[Symbol.asyncIterator]() as AsyncIterator<WatchEvent<T>>;
       const checked = (next: IteratorResult<WatchEvent<T>>): IteratorResult<WatchEvent<T>> => {
-        if (next.done || next.value.type === 'ERROR') close();
-        if (!next.done && next.value.type === 'ERROR') throw errorOfEvent(next.value, request);
+        if (next.done) close();
+        else if (next.value?.type === 'ERROR') {
+          close();
+          throw errorOfEvent(next.value, request);
+        } else if (!isEvent(next.value)) {
+          close();
+          throw new TransportError('malformed', 'the watch sent something that is no event');
+        }
         return next;
       };
       const failed = (error: unknown): never => {
@@ -223,8 +229,16 @@ function typedWatch<T extends KubeObject>(stream: WatchStream, request: Transpor
   };
 }
 
+const eventTypes: ReadonlySet<unknown> = new Set(['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK']);
+
+/** A gateway in between may send anything: what is no event of an object must not get into a cache. */
+function isEvent(value: unknown): boolean {
+  const { type, object } = (value ?? {}) as { type?: unknown; object?: { metadata?: unknown } | null };
+  return eventTypes.has(type) && typeof object?.metadata === 'object' && object.metadata !== null;
+}
+
 function errorOfEvent(event: WatchEvent, request: TransportRequest): ApiError {
-  const status: unknown = event.object;
-  if (isStatus(status)) return new ApiError(status, { request });
-  return ApiError.fromResponse({ status: 500, body: status }, request);
+  const body: unknown = event.object;
+  const status = isStatus(body) && typeof body.code === 'number' ? body.code : 500;
+  return ApiError.fromResponse({ status, body }, request);
 }

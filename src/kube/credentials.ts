@@ -155,8 +155,11 @@ export class ExecCredentials implements Credentials {
       throw bad('printed something that is not JSON');
     }
     if (credential?.kind !== 'ExecCredential') throw bad('printed something that is not an ExecCredential');
-    if (credential.apiVersion !== apiVersion) {
-      throw bad(`answered in version ${String(credential.apiVersion)}, but the kubeconfig asks for ${apiVersion}`);
+    const { apiVersion: version } = credential;
+    if (version !== apiVersion) {
+      throw bad(
+        `answered in version ${typeof version === 'string' ? version : JSON.stringify(version)}, but the kubeconfig asks for ${apiVersion}`,
+      );
     }
     const { token, clientCertificateData: cert, clientKeyData: key, expirationTimestamp } = credential.status ?? {};
     const hasToken = typeof token === 'string' && token !== '';

@@ -82,7 +82,7 @@ export class EventCorrelator {
 
   #allowed(event: Event): boolean {
     const { namespace, kind, name, uid } = event.involvedObject;
-    const key = JSON.stringify([event.source?.component, kind, namespace, name, uid]);
+    const key = `${event.source?.component}\0${kind}\0${namespace}\0${name}\0${uid}`;
     let bucket = this.#spam.get(key);
     if (!bucket) {
       bucket = new TokenBucket({ qps: spamQps, burst: spamBurst, clock: this.#clock });
@@ -92,26 +92,17 @@ export class EventCorrelator {
   }
 }
 
-/** Everything but the message. */
+/** Everything but the message. None of it holds a NUL. */
 function groupOf(event: Event): string {
   const { kind, namespace, name, uid, apiVersion, fieldPath } = event.involvedObject;
-  return JSON.stringify([
-    event.source?.component,
-    kind,
-    namespace,
-    name,
-    uid,
-    apiVersion,
-    fieldPath,
-    event.type,
-    event.reason,
-  ]);
+  const object = `${kind}\0${namespace}\0${name}\0${uid}\0${apiVersion}\0${fieldPath}`;
+  return `${event.source?.component}\0${object}\0${event.type}\0${event.reason}`;
 }
 
 /** What makes two events the same one. Combined events are one whatever they say. */
 function identityOf(event: Event): string {
   const message = event.message?.startsWith(combinedPrefix) ? combinedPrefix : event.message;
-  return JSON.stringify([groupOf(event), message]);
+  return `${groupOf(event)}\0${message}`;
 }
 
 /** A map that forgets what was not used for longest. */

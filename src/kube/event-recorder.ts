@@ -6,6 +6,7 @@ import { messageOf } from '../base/errors.ts';
 import { apiErrorOf, isAlreadyExists, isNotFound } from './api-error.ts';
 import type { KubeClient } from './client.ts';
 import { EventCorrelator } from './event-correlator.ts';
+import { EventMemory } from './event-memory.ts';
 import { type Event, kinds } from './kinds.ts';
 import { type Log, silent } from './log.ts';
 import type { KubeObject } from './object.ts';
@@ -21,8 +22,10 @@ export interface EventToRecord {
   readonly message: string;
   /** What makes it the same event again, beside the reason. Default: the object's UID and the message. */
   readonly dedupeValues?: readonly string[];
-  /** For how long the same event is not told again. */
+  /** For how long the same event is not told again, whatever it says. */
   readonly dedupeMs?: number;
+  /** For how long the same words are not told again; `dedupeMs` unless that is less. */
+  readonly repeatMs?: number;
   /** Shared by a class of events: what it does not let through is dropped. */
   readonly limiter?: { tryTake(): boolean };
 }
@@ -47,8 +50,8 @@ const sendAttempts = 12;
 const retryMs = 10_000;
 
 /**
- * Records core/v1 Events. An event with the same reason and dedupe values within its window is dropped; what is left is
- * sent in order, in the background, counting up the one there is when it says the same.
+ * Records core/v1 Events. An event with the same reason and dedupe values within its window is dropped, and so are
+ * words that were told lately; what is left is sent in order, in the background, counting up the one there is when it says the same.
  */
 export class EventRecorder {
   readonly #events: ResourceClient<Event>;
@@ -56,12 +59,9 @@ export class EventRecorder {
   readonly #component: string;
   readonly #log: Log;
   readonly #maxQueued: number;
-  readonly #maxRemembered: number;
   readonly #onEvent: ((event: EventToRecord) => void) | undefined;
   readonly #correlator: EventCorrelator;
-  /** When each dedupe key may be told again. Oldest first: keys are set anew each time. */
-  readonly #quietUntil = new Map<string, number>();
-  readonly #reasons = new Map<string, string>();
+  readonly #memory: EventMemory;
   readonly #queue: Event[] = [];
   readonly #stop = new AbortController();
   #sending: Promise<void> | undefined;
@@ -74,7 +74,7 @@ export class EventRecorder {
     this.#component = options.component ?? 'karpenter';
     this.#log = options.log ?? silent;
     this.#maxQueued = options.maxQueued ?? 1000;
-    this.#maxRemembered = options.maxRemembered ?? 10_000;
+    this.#memory = new EventMemory(options.clock, options.maxRemembered ?? 10_000);
     this.#onEvent = options.onEvent;
     this.#correlator = new EventCorrelator(options.clock);
   }
@@ -111,37 +111,9 @@ export class EventRecorder {
     else this.#dropped++;
   }
 
-  #isNews(event: EventToRecord): boolean {
-    const values = event.dedupeValues ?? [event.object.metadata.uid ?? '', event.message];
-    // No value holds a NUL: names cannot, and messages are ours. Every pass says again what has not changed.
-    const key = `${this.#reasonOf(event.reason)}\0${values.join('\0')}`;
-    const now = this.#clock.monotonic();
-    if ((this.#quietUntil.get(key) ?? -1) > now) return false;
-    this.#quietUntil.delete(key);
-    this.#quietUntil.set(key, now + (event.dedupeMs ?? defaultDedupeMs));
-    if (this.#quietUntil.size > this.#maxRemembered) this.#forget(now);
-    return true;
-  }
-
-  /** Reasons are the same whatever their case. There are few, and each is told often. */
-  #reasonOf(told: string): string {
-    let reason = this.#reasons.get(told);
-    if (reason === undefined) {
-      reason = told.toLowerCase();
-      this.#reasons.set(told, reason);
-    }
-    return reason;
-  }
-
-  /** Drops what has run out; when that is not enough, the oldest tenth. */
-  #forget(now: number): void {
-    for (const [key, until] of this.#quietUntil) if (until <= now) this.#quietUntil.delete(key);
-    if (this.#quietUntil.size <= this.#maxRemembered) return;
-    let excess = Math.ceil(this.#maxRemembered / 10);
-    for (const key of this.#quietUntil.keys()) {
-      if (excess-- <= 0) return;
-      this.#quietUntil.delete(key);
-    }
+  #isNews({ object, reason, message, dedupeValues, dedupeMs = defaultDedupeMs, repeatMs = 0 }: EventToRecord): boolean {
+    const values = dedupeValues ?? [object.metadata.uid ?? '', message];
+    return this.#memory.isNews({ reason, values, message, dedupeMs, repeatMs });
   }
 
   #eventOf({ object, type, reason, message }: EventToRecord): Event {

@@ -93,6 +93,18 @@ describe('Informer', () => {
     expect(Number(query?.['timeoutSeconds'])).toBeLessThan(600);
   });
 
+  test('asks for neither when the server is in its own process', async () => {
+    const world = setup({ isDirect: true });
+    await world.start();
+    const { query } = world.api.lastWatch.request;
+    expect(query?.['allowWatchBookmarks']).toBeUndefined();
+    expect(query?.['timeoutSeconds']).toBeUndefined();
+    await world.clock.step(3_600_000);
+    await world.create('a');
+    await settle();
+    expect(world.events).toEqual(['+a']);
+  });
+
   test('objects cannot be changed, and are smaller than they were', async () => {
     const world = setup();
     await world.create('a', {

@@ -36,6 +36,8 @@ export interface InformerOptions<T extends KubeObject> {
   readonly transform?: ((object: T, old: T | undefined) => T) | undefined;
   /** A kind that is not served counts as an empty collection until it is. */
   readonly tolerateMissing?: boolean | undefined;
+  /** The server is in this process: its watch ends with the server only. */
+  readonly isDirect?: boolean | undefined;
   readonly clock?: Clock;
   readonly random?: Random;
   readonly log?: Log;
@@ -66,7 +68,7 @@ export class Informer<T extends KubeObject> {
 
   /** Starts to follow the collection; it goes on until the signal aborts. A second call changes nothing. */
   start(signal: AbortSignal): void {
-    const { client, type, namespace, labelSelector, fieldSelector, tolerateMissing } = this.#options;
+    const { client, type, namespace, labelSelector, fieldSelector, tolerateMissing, isDirect } = this.#options;
     const { clock = new RealClock(), random = new SystemRandom(), transform = withoutManagedFields } = this.#options;
     if (this.#running) return;
     const reflector = new Reflector<T>(
@@ -77,6 +79,7 @@ export class Informer<T extends KubeObject> {
         labelSelector,
         fieldSelector,
         tolerateMissing,
+        isDirect,
         clock,
         random,
         log: this.#log,

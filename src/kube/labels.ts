@@ -122,7 +122,10 @@ class AllOf implements Selector {
 
   matches(labels: Labels | undefined): boolean {
     const given = labels ?? noLabels;
-    return this.requirements.every((requirement) => requirement.matches(given));
+    // By hand: selectors of budgets and sets are asked about every pod there is.
+    const { requirements } = this;
+    for (let i = 0; i < requirements.length; i++) if (!requirements[i]!.matches(given)) return false;
+    return true;
   }
 
   toString(): string {
@@ -166,8 +169,10 @@ function refuseOtherTypes({ matchLabels, matchExpressions }: LabelSelector): voi
     throw new SelectorError('matchLabels must map texts to texts');
   if (matchExpressions === undefined || matchExpressions === null) return;
   if (!Array.isArray(matchExpressions)) throw new SelectorError('matchExpressions must be a list');
-  for (const expression of matchExpressions as ({ key?: unknown; values?: unknown } | null)[]) {
+  for (const expression of matchExpressions as ({ key?: unknown; operator?: unknown; values?: unknown } | null)[]) {
     if (typeof expression?.key !== 'string') throw new SelectorError('matchExpressions must have a key each');
+    const { operator = '' } = expression;
+    if (typeof operator !== 'string') throw new SelectorError('the operators of matchExpressions must be texts');
     if (!texts(expression.values ?? [])) throw new SelectorError('the values of matchExpressions must be texts');
   }
 }

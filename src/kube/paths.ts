@@ -8,10 +8,18 @@ export function groupPath(type: { readonly group: string; readonly version: stri
   return type.group === '' ? `/api/${segment(type.version)}` : `/apis/${segment(type.group)}/${segment(type.version)}`;
 }
 
+/** What was put together for a kind before: every request asks for it. */
+const partsOfKind = new WeakMap<ResourceType, { readonly group: string; readonly plural: string }>();
+
 /** The collection of a kind, in one namespace or, without one, in all of them. */
 export function collectionPath(type: ResourceType, namespace?: string): string {
+  let parts = partsOfKind.get(type);
+  if (!parts) {
+    parts = { group: groupPath(type), plural: segment(type.plural) };
+    partsOfKind.set(type, parts);
+  }
   const inNamespace = type.namespaced && namespace ? `/namespaces/${segment(namespace)}` : '';
-  return `${groupPath(type)}${inNamespace}/${segment(type.plural)}`;
+  return `${parts.group}${inNamespace}/${parts.plural}`;
 }
 
 /**
@@ -29,8 +37,12 @@ export function objectPath(type: ResourceType, name: string, namespace?: string,
   return subresource ? `${path}/${subresource.split('/').map(segment).join('/')}` : path;
 }
 
+/** Nearly every name: it stays as it is. */
+const plain = /^[\w-][\w.-]*$/;
+
 /** One segment, encoded. Dots alone and separators cannot be told from path syntax, so the API forbids them. */
 function segment(text: string): string {
+  if (plain.test(text)) return text;
   if (text === '' || text === '.' || text === '..' || /[/%]/.test(text)) {
     throw invalid(`"${text}" cannot be part of an API path`);
   }

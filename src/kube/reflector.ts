@@ -31,6 +31,11 @@ export interface ReflectorOptions<T extends KubeObject> {
   readonly tolerateMissing?: boolean | undefined;
   /** What is kept of each object, in lists and events. */
   readonly keep?: ((object: T) => T) | undefined;
+  /**
+   * Nothing lies between it and the server: a watch that nobody can cut unseen is not begun anew every few minutes, and needs no
+   * bookmarks to begin anew from.
+   */
+  readonly isDirect?: boolean | undefined;
 }
 
 // A watch that ends sooner was no success, however it ended: without a pause, it would be a hot loop.
@@ -102,12 +107,12 @@ export class Reflector<T extends KubeObject> {
   }
 
   async #watch(signal: AbortSignal): Promise<void> {
+    const { isDirect, random } = this.#options;
     const watch = await this.#resource.watch({
       ...this.#selection(),
       resourceVersion: this.#version,
-      allowWatchBookmarks: true,
       // Spread over five minutes: the watches of many informers do not end together.
-      timeoutSeconds: 300 + this.#options.random.int(300),
+      ...(isDirect ? {} : { allowWatchBookmarks: true, timeoutSeconds: 300 + random.int(300) }),
       signal,
     });
     // Aborted while the watch was being opened: nobody would tell the listener below.

@@ -355,16 +355,15 @@ export class ResourceClient<T extends KubeObject> {
   }
 
   #request(method: TransportRequest['method'], path: string, parts: Parts): TransportRequest {
+    const request: { -readonly [field in keyof TransportRequest]: TransportRequest[field] } = { method, path };
     const query = written(parts.query);
-    return {
-      method,
-      path,
-      ...(query ? { query } : {}),
-      ...(parts.body === undefined ? {} : { body: parts.body }),
-      ...(parts.contentType ? { contentType: parts.contentType } : {}),
-      ...(parts.accept ? { accept: parts.accept } : {}),
-      ...(parts.signal ? { signal: parts.signal } : {}),
-    };
+    // One after the other: spreading what may be absent makes an object for each field of each request.
+    if (query) request.query = query;
+    if (parts.body !== undefined) request.body = parts.body;
+    if (parts.contentType) request.contentType = parts.contentType;
+    if (parts.accept) request.accept = parts.accept;
+    if (parts.signal) request.signal = parts.signal;
+    return request;
   }
 
   #subject(verb: string, subresource = ''): RequestSubject {
@@ -449,7 +448,10 @@ function malformed(message: string): TransportError {
 /** A list as it came, when it is one: a gateway in between may answer anything with 200. */
 function aList<L extends KubeList<KubeObject>>(list: L, plural: string): Omit<L, 'metadata'> & Partial<L> {
   const { items, metadata } = (isRecord(list) ? list : {}) as { items?: unknown; metadata?: unknown };
-  const isOne = items === null || (Array.isArray(items) && items.every((item) => isRecord(item)));
+  const isOne =
+    items === null ||
+    (Array.isArray(items) &&
+      items.every((item) => isRecord(item) && isRecord((item as { metadata?: unknown }).metadata)));
   if (!isOne || (metadata !== undefined && !isRecord(metadata)))
     throw malformed(`the answer to a list of ${plural} is no list`);
   return list;

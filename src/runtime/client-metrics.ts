@@ -24,10 +24,19 @@ export const clientMetrics: readonly MetricDeclaration[] = [requestDuration, req
 export function requestObserver(metrics: Metrics): (report: RequestReport) => void {
   const durations = metrics.histogram(requestDuration);
   const totals = metrics.counter(requestTotal);
+  /** By method, then by code. */
+  const answers = new Map<string, Map<string, Readonly<Record<'code' | 'method', string>>>>();
+  const answerOf = (method: string, code: string): Readonly<Record<'code' | 'method', string>> => {
+    let byCode = answers.get(method);
+    if (!byCode) answers.set(method, (byCode = new Map()));
+    let labels = byCode.get(code);
+    if (!labels) byCode.set(code, (labels = Object.freeze({ code, method })));
+    return labels;
+  };
   /** There are few verbs and kinds: the same labels each time. */
   const known = new Map<string, Readonly<Record<(typeof requestDuration.labels)[number], string>>>();
   return ({ verb, group, version, kind, subresource, code, method, durationMs }) => {
-    totals.inc({ code, method });
+    totals.inc(answerOf(method, code));
     // A watch lasts as long as it lasts: its duration says nothing about the server.
     if (verb === 'watch') return;
     const key = `${verb} ${group} ${version} ${kind} ${subresource}`;

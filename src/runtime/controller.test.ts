@@ -365,6 +365,29 @@ describe('a singleton', () => {
     stop.abort();
     await stopped;
   });
+
+  test('that fails for an hour is back within a minute', async () => {
+    const clock = new VirtualClock();
+    const stop = new AbortController();
+    let isBroken = true;
+    let last = 0;
+    const loop = singleton({
+      name: 'loop',
+      clock,
+      reconcile: async () => {
+        last = clock.monotonic();
+        if (isBroken) throw new Error('the API server is away');
+        return {};
+      },
+    });
+    const stopped = loop.start(stop.signal);
+    await clock.step(3_600_000);
+    isBroken = false;
+    await clock.step(60_000);
+    expect(last).toBeGreaterThan(3_600_000);
+    stop.abort();
+    await stopped;
+  });
 });
 
 test('a long burst of reconciles lets the process breathe', async () => {

@@ -10,7 +10,7 @@ import { ControllerMetrics } from './controller-metrics.ts';
 import { LeadershipLostError } from './leader.ts';
 import { type Logger, silentLogger } from './logging.ts';
 import { Metrics } from './metrics.ts';
-import type { RateLimiter } from './rate-limiters.ts';
+import { ExponentialBackoff, type RateLimiter } from './rate-limiters.ts';
 import { type AddOptions, type QueueItem, WorkQueue } from './work-queue.ts';
 
 /** What a reconciler wants next. Nothing: wait for the next change. */
@@ -87,6 +87,8 @@ export interface WatchOptions<T> extends AddOptions {
   readonly keys?: (object: T) => Iterable<string>;
   /** Whether a change matters; `old` is there for updates only. */
   readonly when?: (object: T, old?: T) => boolean;
+  /** Whether it matters that an object is gone; it does unless told. */
+  readonly whenGone?: boolean;
 }
 
 /** What is there at the start waits behind what changes meanwhile: after a restart, news must not queue for old news. */
@@ -95,6 +97,15 @@ export const initialPriority = -100;
 const shortestRequeueMs = 1;
 /** How long a burst of reconciles may hold the process before its sockets and timers get their turn. */
 const longestBurstMs = 10;
+
+/** Mostly there is one key or none, and every change of every object asks. */
+function distinct(keys: Iterable<string>): readonly string[] | ReadonlySet<string> {
+  return Array.isArray(keys) && keys.length < 2 ? (keys as readonly string[]) : new Set(keys);
+}
+
+function isIn(key: string, keys: readonly string[] | ReadonlySet<string>): boolean {
+  return keys instanceof Set ? keys.has(key) : (keys as readonly string[]).includes(key);
+}
 
 /** Runs a reconciler over keys: at most `maxConcurrent` at once, never the same key twice at once. */
 export class Controller {
@@ -109,7 +120,7 @@ export class Controller {
   readonly #kind: string | undefined;
   readonly #timeoutMs: number | undefined;
   readonly #stopGraceMs: number;
-  readonly #running = new Set<AbortController>();
+  readonly #running: AbortController[] = [];
   readonly #stopping = new AbortController();
   readonly #required: Synced[] = [];
   #started = false;
@@ -145,23 +156,27 @@ export class Controller {
     source: ChangeSource<T>,
     options: WatchOptions<T> = {},
   ): this {
-    const { keys = ownKey, when = () => true, ...add } = options;
+    const { keys = ownKey, when = () => true, whenGone = true, ...add } = options;
     if (source.waitForSync) this.requires(source as Synced);
-    const enqueue = (of: T, object: T, old: T | undefined, initial: boolean): void => {
-      if (!when(object, old)) return;
-      const priority = add.priority ?? (initial ? initialPriority : 0);
-      for (const key of keys(of)) this.queue.add(key, { ...add, priority });
+    const usual: AddOptions = { ...add, priority: add.priority ?? 0 };
+    const first: AddOptions = { ...add, priority: add.priority ?? initialPriority };
+    const enqueue = (object: T, initial: boolean): void => {
+      if (when(object)) for (const key of keys(object)) this.queue.add(key, initial ? first : usual);
     };
     // What was there before this program looked is also `added`, at once or with the first list.
     let replaying = true;
     source.addHandler({
-      added: (object) => enqueue(object, object, undefined, replaying || source.hasSynced === false),
+      added: (object) => enqueue(object, replaying || source.hasSynced === false),
       updated: (object, old) => {
-        enqueue(object, object, old, false);
+        if (!when(object, old)) return;
+        const concerned = distinct(keys(object));
+        for (const key of concerned) this.queue.add(key, usual);
         // What the old version pointed to has changed as well.
-        if (options.keys) enqueue(old, object, old, false);
+        if (options.keys) for (const key of keys(old)) if (!isIn(key, concerned)) this.queue.add(key, usual);
       },
-      deleted: (object) => enqueue(object, object, undefined, false),
+      deleted: (object) => {
+        if (whenGone) enqueue(object, false);
+      },
     });
     replaying = false;
     return this;
@@ -175,7 +190,7 @@ export class Controller {
 
   /** How many keys are being reconciled. */
   get active(): number {
-    return this.#running.size;
+    return this.#running.length;
   }
 
   /**
@@ -217,7 +232,7 @@ export class Controller {
   }
 
   #pump(): void {
-    while (this.#running.size < this.maxConcurrent) {
+    while (this.#running.length < this.maxConcurrent) {
       const item = this.queue.take();
       if (!item) return;
       void this.#run(item);
@@ -227,7 +242,7 @@ export class Controller {
   /** One reconcile from taking the key to handing it back. Never rejects. */
   async #run(item: QueueItem<string>): Promise<void> {
     const abort = new AbortController();
-    this.#running.add(abort);
+    this.#running.push(abort);
     this.#metrics.active(1);
     const started = this.#clock.monotonic();
     const context = new RunContext(this.#log, this.#random, this.#kind, item, this.#stopping.signal);
@@ -248,7 +263,8 @@ export class Controller {
       await this.#clock.breathe();
       this.#lastBreath = this.#clock.monotonic();
     }
-    this.#running.delete(abort);
+    this.#running[this.#running.indexOf(abort)] = this.#running.at(-1)!;
+    this.#running.pop();
     this.queue.done(item.key);
     this.#wake();
   }
@@ -345,9 +361,13 @@ export interface SingletonOptions extends Omit<ControllerOptions, 'reconciler' |
 /** The key of a singleton's only item. */
 export const singletonKey = '';
 
+/** A loop is the only one of its kind: after an outage everybody would wait for it. As long as a failed one rests at most. */
+const longestFailureMs = 60_000;
+
 /** A controller that is one loop: it runs at the start and again as each run says. */
 export function singleton(options: SingletonOptions): Controller {
-  const { reconcile, ...rest } = options;
+  const { reconcile, limiter = new ExponentialBackoff<string>(5, longestFailureMs), ...others } = options;
+  const rest = { ...others, limiter };
   const reconciler: Reconciler = { reconcile: (_key, signal, context) => reconcile(signal, context) };
   const controller = new Controller({ ...rest, reconciler, maxConcurrent: 1 });
   controller.enqueue(singletonKey);

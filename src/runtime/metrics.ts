@@ -12,6 +12,7 @@ import {
 import { KarpenterError } from '../base/errors.ts';
 import { compareStrings } from '../base/order.ts';
 import { CollectedGauge, type Collector } from './collected-gauge.ts';
+import { plainCounter, plainHistogram, removeMatching } from './plain-series.ts';
 
 export type MetricType = 'counter' | 'gauge' | 'histogram' | 'summary';
 export type Stability = 'stable' | 'beta' | 'alpha' | 'deprecated';
@@ -118,11 +119,17 @@ export class Metrics {
   readonly #entries = new Map<string, Entry>();
   readonly #collected = new Map<string, CollectedGauge>();
   readonly #beforeScrape = new Set<() => void>();
+  /** By the name of the metric; called after all those, which count as well. */
+  readonly #flushes = new Map<string, () => void>();
 
   counter<L extends string>(declaration: MetricDeclaration<'counter', L>): Counter<L> {
     return this.#once(declaration, () => {
-      const metric = new PromCounter({ ...this.#common(declaration) });
-      return { inc: (labels: Labels<L>, by = 1) => metric.inc(labels, by) };
+      const { handle, flush } = plainCounter(
+        () => new PromCounter({ ...this.#common(declaration) }),
+        declaration.labels,
+      );
+      this.#flushes.set(declaration.name, flush);
+      return handle;
     });
   }
 
@@ -143,8 +150,10 @@ export class Metrics {
   histogram<L extends string>(declaration: MetricDeclaration<'histogram', L>): Observer<L> {
     return this.#once(declaration, () => {
       const buckets = [...(declaration.buckets ?? durationBuckets)];
-      const metric = new PromHistogram({ ...this.#common(declaration), buckets });
-      return quickObserver(metric, buckets, (flush) => this.onScrape(flush));
+      const make = (): PromHistogram<L> => new PromHistogram({ ...this.#common(declaration), buckets });
+      const { handle, flush } = plainHistogram(make, declaration.labels, buckets);
+      this.#flushes.set(declaration.name, flush);
+      return handle;
     });
   }
 
@@ -205,14 +214,14 @@ export class Metrics {
 
   /** The same in pieces, made as they are asked for: the whole may be larger than what should be in memory at once. */
   async *chunks(): AsyncGenerator<string, void, undefined> {
-    for (const refresh of this.#beforeScrape) refresh();
+    this.#refresh();
     yield (await this.#registry.metrics()).replace(/\n*$/, '\n\n');
     for (const collected of this.#collected.values()) yield* collected.chunks();
   }
 
   /** The value of one series (of a histogram or summary: how many observations), or undefined. For tests and insight. */
   async value(name: string, labels: Readonly<Record<string, string>> = {}): Promise<number | undefined> {
-    for (const refresh of this.#beforeScrape) refresh();
+    this.#refresh(name);
     const collected = this.#collected.get(name);
     if (collected) return collected.value(labels);
     const metric = await this.#registry.getSingleMetric(name)?.get();
@@ -227,7 +236,7 @@ export class Metrics {
 
   /** The series of one counter or gauge, without anything being rendered. */
   async series(name: string): Promise<readonly { readonly labels: Partial<Record<string, string>>; value: number }[]> {
-    for (const refresh of this.#beforeScrape) refresh();
+    this.#refresh(name);
     const metric = await this.#registry.getSingleMetric(name)?.get();
     return (metric?.values ?? []).map(({ labels, value }) => ({ labels: labels as Record<string, string>, value }));
   }
@@ -237,6 +246,13 @@ export class Metrics {
     return [...this.#entries.values()]
       .map((entry) => entry.declaration)
       .toSorted((a, b) => compareStrings(a.name, b.name));
+  }
+
+  /** Brings all that the library has up to date, or only one metric. */
+  #refresh(name?: string): void {
+    for (const refresh of this.#beforeScrape) refresh();
+    if (name === undefined) for (const flush of this.#flushes.values()) flush();
+    else this.#flushes.get(name)?.();
   }
 
   #common<L extends string>(
@@ -265,107 +281,11 @@ function sameShape(a: MetricDeclaration, b: MetricDeclaration): boolean {
   return shape(a) === shape(b);
 }
 
-function observer<L extends string>(metric: PromHistogram<L> | PromSummary<L>): Observer<L> {
+function observer<L extends string>(metric: PromSummary<L>): Observer<L> {
   return {
     observe: (labels, value) => metric.observe(labels, value),
     deleteMatching: (labels) => removeMatching(metric, labels),
   };
-}
-
-interface LabelledSeries {
-  readonly labels: Readonly<Record<string, unknown>>;
-}
-
-/** A series as the library keeps it. */
-interface HistogramSeries extends LabelledSeries {
-  sum: number;
-  count: number;
-  readonly bucketValues: Record<number, number>;
-}
-
-/** What was observed of a series since somebody looked. */
-interface Tally<S> {
-  readonly series: S;
-  /** By bucket; what is above all of them is only counted. */
-  readonly buckets: Float64Array;
-  count: number;
-  sum: number;
-}
-
-/**
- * As `observer`. Whoever observes often hands in the same frozen labels each time: their series is found by the object
- * itself, where the library checks and sorts the labels anew, and what was seen is added to it when somebody looks.
- */
-function quickObserver<L extends string>(
-  metric: PromHistogram<L>,
-  bounds: readonly number[],
-  onScrape: (flush: () => void) => void,
-): Observer<L> {
-  const slow = observer(metric);
-  let known = new WeakMap<object, Tally<HistogramSeries>>();
-  let waiting: Tally<HistogramSeries>[] = [];
-  const flush = (): void => {
-    for (const tally of waiting) {
-      const { series, buckets } = tally;
-      series.sum += tally.sum;
-      series.count += tally.count;
-      for (const [i, bound] of bounds.entries()) if (buckets[i]! > 0) series.bucketValues[bound]! += buckets[i]!;
-      buckets.fill(0);
-      tally.sum = 0;
-      tally.count = 0;
-    }
-    waiting = [];
-  };
-  onScrape(flush);
-  return {
-    observe: (labels, value) => {
-      const tally = known.get(labels);
-      if (!tally) {
-        slow.observe(labels, value);
-        const series = Object.isFrozen(labels) ? matching<HistogramSeries>(metric, labels).next().value : undefined;
-        if (series) known.set(labels, { series, buckets: new Float64Array(bounds.length + 1), count: 0, sum: 0 });
-        return;
-      }
-      if (!Number.isFinite(value)) return slow.observe(labels, value);
-      if (tally.count++ === 0) waiting.push(tally);
-      tally.sum += value;
-      tally.buckets[bucketOf(bounds, value)]!++;
-    },
-    deleteMatching: (labels) => {
-      flush();
-      known = new WeakMap();
-      slow.deleteMatching(labels);
-    },
-  };
-}
-
-/** The place of the first bound that a value does not exceed; behind the last when it exceeds all. */
-function bucketOf(bounds: readonly number[], value: number): number {
-  let [low, high] = [0, bounds.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (value <= bounds[middle]!) high = middle;
-    else low = middle + 1;
-  }
-  return low;
-}
-
-/** The series whose labels include these. The library has no such call; its own table is the only place where labels are. */
-function* matching<S extends LabelledSeries>(
-  metric: object,
-  labels: Readonly<Record<string, unknown>>,
-): Generator<S, undefined> {
-  const wanted = Object.entries(labels);
-  for (const series of Object.values((metric as { readonly hashMap: Record<string, S> }).hashMap))
-    if (wanted.every(([key, value]) => series.labels[key] === value)) yield series;
-  return undefined;
-}
-
-function removeMatching<L extends string>(
-  metric: PromGauge<L> | PromHistogram<L> | PromSummary<L>,
-  labels: Partial<Labels<L>>,
-): void {
-  for (const series of matching(metric, labels)) metric.remove(series.labels as Labels<L>);
 }
 
 /** One series of a gauge with its value. */

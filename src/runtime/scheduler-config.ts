@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The scheduler-config document: defaults for topology spread, as a cluster administrator gives them to kube-scheduler.
-import { parseDocument } from 'yaml';
 import { KarpenterError, messageOf } from '../base/errors.ts';
 import { deepFreeze } from '../base/freeze.ts';
 import { isQualifiedName } from '../kube/labels.ts';
+import { parseYaml } from '../kube/yaml.ts';
 
 /** A constraint for pods that name none themselves. Selectors come from the pod's owner, so there are none here. */
 export interface DefaultSpreadConstraint {
@@ -34,11 +34,14 @@ export class SchedulerConfigError extends KarpenterError {
 
 /** Reads a YAML or JSON document. Fields that are not known are refused. Throws `SchedulerConfigError`. */
 export function readSchedulerConfig(text: string): SchedulerConfig {
-  const document = parseDocument(text, { strict: true, uniqueKeys: true });
-  const broken = document.errors[0];
-  if (broken) throw new SchedulerConfigError([messageOf(broken).split('\n')[0]!.replace(/:$/, '')]);
+  let document: unknown;
+  try {
+    document = parseYaml(text);
+  } catch (error) {
+    throw new SchedulerConfigError([messageOf(error)]);
+  }
   const problems = new Problems();
-  const root = problems.object('', document.toJS({ maxAliasCount: 100 }) ?? {}, ['podTopologySpread']);
+  const root = problems.object('', document ?? {}, ['podTopologySpread']);
   const spread = problems.object('podTopologySpread', root['podTopologySpread'] ?? {}, ['defaultConstraints']);
   const path = 'podTopologySpread.defaultConstraints';
   const list = spread['defaultConstraints'] ?? [];
@@ -47,8 +50,10 @@ export function readSchedulerConfig(text: string): SchedulerConfig {
   const constraints = items.map((item, i) => readConstraint(problems, `${path}[${i}]`, item));
   const seen = new Set<string>();
   for (const [i, { topologyKey, whenUnsatisfiable }] of constraints.entries()) {
+    // What is no text is complained about already.
+    if (typeof topologyKey !== 'string' || topologyKey === '' || typeof whenUnsatisfiable !== 'string') continue;
     const pair = `${topologyKey}, ${whenUnsatisfiable}`;
-    if (topologyKey && seen.has(pair)) problems.add(`${path}[${i}]`, `repeats the pair (${pair})`);
+    if (seen.has(pair)) problems.add(`${path}[${i}]`, `repeats the pair (${pair})`);
     seen.add(pair);
   }
   if (problems.found.length > 0) throw new SchedulerConfigError(problems.found);

@@ -200,6 +200,14 @@ podTopologySpread:
 
   test('stops the program also when it comes from the environment', () => {
     expect(parse([], { SCHEDULER_CONFIG: 'x: 1' }).problems).toHaveLength(1);
+    for (const text of [
+      'a: &a [*a]',
+      '['.repeat(100_000),
+      'podTopologySpread: {defaultConstraints: [{topologyKey: {toString: 1}}]}',
+    ]) {
+      const [problem] = parse([], { SCHEDULER_CONFIG: text }).problems!;
+      expect(problem).toContain('is not a valid scheduler config');
+    }
   });
 });
 

@@ -30,6 +30,10 @@ export interface WorkQueueOptions<K> {
 
 interface Entry<K> extends HeapEntry {
   readonly key: K;
+  /** Whether it is delayed, ready or wanted again; else it is only being worked on. */
+  wanted: boolean;
+  /** Monotonic time since which a worker has it; undefined while none does. */
+  workingSince: number | undefined;
   priority: number;
   /** Monotonic time at which a delayed entry becomes ready; undefined once it is. */
   readyAt: number | undefined;
@@ -50,7 +54,7 @@ export class WorkQueue<K = string> {
   readonly #clock: Clock;
   readonly #limiter: RateLimiter<K>;
   readonly #metrics: QueueMetrics;
-  /** Everything that is delayed, ready or wanted again. */
+  /** Everything that is delayed, ready or being worked on: a key that is looked at again and again stays where it is. */
   readonly #entries = new Map<K, Entry<K>>();
   readonly #ready = new Heap<Entry<K>>(
     (a, b) => a.priority > b.priority || (a.priority === b.priority && a.order < b.order),
@@ -59,8 +63,7 @@ export class WorkQueue<K = string> {
     const [due, other] = [a.readyAt ?? 0, b.readyAt ?? 0];
     return due < other || (due === other && a.order < b.order);
   });
-  /** Keys handed out, and since when. */
-  readonly #working = new Map<K, number>();
+  #working = 0;
   readonly #waiters: ((item: QueueItem<K> | undefined) => void)[] = [];
   readonly #listeners: (() => void)[] = [];
   #order = 0;
@@ -83,12 +86,14 @@ export class WorkQueue<K = string> {
     const readyAt = waitMs > 0 ? now + waitMs : undefined;
     if (readyAt !== undefined) this.#metrics.retried();
     const priority = options.priority ?? 0;
-    const entry = this.#entries.get(key);
-    if (!entry) {
-      const added = { key, priority, readyAt, order: this.#order++, readySince: now, heapIndex: -1 };
-      this.#entries.set(key, added);
-      if (readyAt === undefined) this.#makeReady(added);
-      else this.#delayed.push(added);
+    const entry = this.#entries.get(key) ?? this.#enter(key);
+    if (!entry.wanted) {
+      entry.wanted = true;
+      entry.priority = priority;
+      entry.readyAt = readyAt;
+      entry.order = this.#order++;
+      if (readyAt === undefined) this.#makeReady(entry);
+      else this.#delayed.push(entry);
     } else {
       if (priority > entry.priority) this.#raise(entry, priority);
       if (entry.readyAt !== undefined && (readyAt === undefined || readyAt < entry.readyAt)) {
@@ -124,8 +129,9 @@ export class WorkQueue<K = string> {
     const entry = this.#ready.pop();
     if (!entry) return undefined;
     const now = this.#clock.monotonic();
-    this.#entries.delete(entry.key);
-    this.#working.set(entry.key, now);
+    entry.wanted = false;
+    entry.workingSince = now;
+    this.#working++;
     this.#metrics.taken(entry.priority, now - entry.readySince);
     return { key: entry.key, priority: entry.priority };
   }
@@ -139,12 +145,13 @@ export class WorkQueue<K = string> {
 
   /** Ends the work on a key. If it was wanted meanwhile, it is ready again. */
   done(key: K): void {
-    const since = this.#working.get(key);
-    if (since === undefined) return;
-    this.#working.delete(key);
-    this.#metrics.worked(this.#clock.monotonic() - since);
     const entry = this.#entries.get(key);
-    if (entry && entry.readyAt === undefined) this.#ready.push(entry);
+    if (entry?.workingSince === undefined) return;
+    this.#metrics.worked(this.#clock.monotonic() - entry.workingSince);
+    entry.workingSince = undefined;
+    this.#working--;
+    if (!entry.wanted) this.#entries.delete(key);
+    else if (entry.readyAt === undefined) this.#ready.push(entry);
     this.#serve();
     this.#settleDrain();
   }
@@ -161,7 +168,7 @@ export class WorkQueue<K = string> {
 
   /** Keys being worked on. */
   get working(): number {
-    return this.#working.size;
+    return this.#working;
   }
 
   /** Keys waiting for their time. */
@@ -180,6 +187,7 @@ export class WorkQueue<K = string> {
   shutDown(options: { readonly drain?: boolean } = {}): Promise<void> {
     this.#shutDown = true;
     for (const entry of this.#entries.values()) {
+      if (!entry.wanted) continue;
       const keep = options.drain === true && entry.readyAt === undefined;
       if (!keep) this.#discard(entry);
     }
@@ -200,13 +208,28 @@ export class WorkQueue<K = string> {
     return afterMs > 0 ? Math.min(afterMs, limitedMs) : limitedMs;
   }
 
+  #enter(key: K): Entry<K> {
+    const entry: Entry<K> = {
+      key,
+      wanted: false,
+      workingSince: undefined,
+      priority: 0,
+      readyAt: undefined,
+      order: 0,
+      readySince: 0,
+      heapIndex: -1,
+    };
+    this.#entries.set(key, entry);
+    return entry;
+  }
+
   #makeReady(entry: Entry<K>): void {
     entry.readyAt = undefined;
     entry.order = this.#order++;
     entry.readySince = this.#clock.monotonic();
     this.#metrics.added(entry.priority);
     // A key that is being worked on waits for its worker: `done` moves it.
-    if (!this.#working.has(entry.key)) this.#ready.push(entry);
+    if (entry.workingSince === undefined) this.#ready.push(entry);
   }
 
   #raise(entry: Entry<K>, priority: number): void {
@@ -217,7 +240,8 @@ export class WorkQueue<K = string> {
   }
 
   #discard(entry: Entry<K>): void {
-    this.#entries.delete(entry.key);
+    entry.wanted = false;
+    if (entry.workingSince === undefined) this.#entries.delete(entry.key);
     this.#delayed.remove(entry);
     this.#ready.remove(entry);
     if (entry.readyAt === undefined) this.#metrics.dropped(entry.priority);
@@ -256,7 +280,7 @@ export class WorkQueue<K = string> {
   }
 
   #settleDrain(): void {
-    if (!this.#shutDown || this.#working.size > 0 || this.#entries.size > 0) return;
+    if (!this.#shutDown || this.#entries.size > 0) return;
     const drained = this.#drained;
     this.#drained = [];
     this.#metrics.close();
@@ -267,7 +291,7 @@ export class WorkQueue<K = string> {
     const now = this.#clock.monotonic();
     let totalMs = 0;
     let longestMs = 0;
-    for (const since of this.#working.values()) {
+    for (const { workingSince: since = now } of this.#entries.values()) {
       totalMs += now - since;
       longestMs = Math.max(longestMs, now - since);
     }

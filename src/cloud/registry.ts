@@ -19,6 +19,8 @@ export class CloudRegistry {
   readonly providers: readonly CloudProvider[];
   readonly #byNodeClass = new Map<string, CloudProvider>();
   readonly #byLabel = new Map<string, CloudProvider>();
+  /** By kind, then by group: every look at an object asks, and a text would be made for each. */
+  readonly #byKind = new Map<string, Map<string, CloudProvider>>();
 
   /** Throws when two providers claim the same name or NodeClass. */
   constructor(providers: readonly CloudProvider[]) {
@@ -31,6 +33,8 @@ export class CloudRegistry {
         const taken = this.#byNodeClass.get(routeOf(nodeClass));
         if (taken) throw conflict(`${taken.name} and ${provider.name} both serve NodeClass ${routeOf(nodeClass)}`);
         this.#byNodeClass.set(routeOf(nodeClass), provider);
+        const ofKind = this.#byKind.get(nodeClass.kind) ?? new Map<string, CloudProvider>();
+        this.#byKind.set(nodeClass.kind, ofKind.set(nodeClass.group, provider));
         this.#byLabel.set(nodeClassLabel(nodeClass), provider);
       }
     }
@@ -43,7 +47,7 @@ export class CloudRegistry {
 
   /** The provider of a NodeClass kind, or undefined: the object belongs to somebody else. */
   find(ref: NodeClassKind): CloudProvider | undefined {
-    return this.#byNodeClass.get(routeOf(ref));
+    return this.#byKind.get(ref.kind)?.get(ref.group);
   }
 
   /** As `find`, where there must be one. Throws UnknownNodeClassError. */

@@ -5,11 +5,11 @@ import { compareStrings } from '../base/order.ts';
 import type { Steps } from '../base/steps.ts';
 import { type LabelSelector } from '../kube/labels.ts';
 import { type Constraints, constraintsOf, matchesNoNode, selectorProblem, selectorsOf } from './constraints.ts';
-import { Distinct } from './distinct.ts';
+import { canonicalText, Distinct } from './distinct.ts';
 import { isPending, isTerminal, MoveRules } from './input.ts';
 import type { Pod, PodSpec } from './objects.ts';
 import { amountsProblem, podRequests, quantityProblem } from './pod-resources.ts';
-import type { Problem, SolveSettings } from './problem.ts';
+import type { PreferencePolicy, Problem, SolveSettings } from './problem.ts';
 import { constraintsShape, podShape } from './shapes.ts';
 import { type Attachment, type VolumeAlternatives, VolumeIndex } from './volumes.ts';
 
@@ -340,8 +340,11 @@ class Reader {
     if (status) text += `\nstatus ${JSON.stringify([status.containerStatuses, status.initContainerStatuses])}`;
     const place = this.#distinctShapes.place(text);
     if (place >= 0) return place;
-    const shape = readShape(spec, status);
-    return this.#distinctShapes.add(text, shape, typeof shape === 'string' ? shape : Object.fromEntries(shape.amounts));
+    const { value, same } = knownShapes.of(text, () => {
+      const shape = readShape(spec, status);
+      return { value: shape, form: typeof shape === 'string' ? shape : Object.fromEntries(shape.amounts) };
+    });
+    return this.#distinctShapes.addAs(text, value, same);
   }
 
   #constraintsOf(spec: PodSpec, volumes: VolumeAlternatives): number {
@@ -366,23 +369,12 @@ class Reader {
     if (volumes.length > 0) text += `volumes ${JSON.stringify(volumes)}`;
     const place = this.#distinctConstraints.place(text);
     if (place >= 0) return place;
-    const constraints = this.#readConstraints(spec, volumes);
-    return this.#distinctConstraints.add(text, constraints, constraints);
-  }
-
-  #readConstraints(spec: PodSpec, volumes: VolumeAlternatives): ConstraintClass {
-    try {
-      const wrong = constraintsShape(spec);
-      if (wrong !== undefined) return { value: unconstrained, problem: wrong };
-      if (matchesNoNode(spec))
-        return { value: unconstrained, problem: 'node affinity: a term needs an expression, or it matches no node' };
-      const value = constraintsOf(spec, volumes, this.#settings.preferencePolicy ?? 'Respect');
-      const problem = selectorProblem(value);
-      return problem === undefined ? { value } : { value, problem };
-    } catch (error) {
-      if (!(error instanceof TypeError)) throw error;
-      return { value: unconstrained, problem: 'its constraints do not have the shape of their kind' };
-    }
+    const policy = this.#settings.preferencePolicy ?? 'Respect';
+    const { value, same } = knownConstraints[policy].of(text, () => {
+      const constraints = readConstraints(spec, volumes, policy);
+      return { value: constraints, form: constraints };
+    });
+    return this.#distinctConstraints.addAs(text, value, same);
   }
 
   /** Label classes: only what some selector can see tells two pods apart. */
@@ -414,6 +406,58 @@ class Reader {
   }
 }
 
+function readConstraints(spec: PodSpec, volumes: VolumeAlternatives, policy: PreferencePolicy): ConstraintClass {
+  try {
+    const wrong = constraintsShape(spec);
+    if (wrong !== undefined) return { value: unconstrained, problem: wrong };
+    if (matchesNoNode(spec))
+      return { value: unconstrained, problem: 'node affinity: a term needs an expression, or it matches no node' };
+    const value = constraintsOf(spec, volumes, policy);
+    const problem = selectorProblem(value);
+    return problem === undefined ? { value } : { value, problem };
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    return { value: unconstrained, problem: 'its constraints do not have the shape of their kind' };
+  }
+}
+
+/** So many texts are remembered; where somebody makes more, all are forgotten. */
+const mostKnown = 2000;
+
+/** What texts were read as, from one problem to the next: nearly all pods of a cluster were there the last time. */
+class Known<T> {
+  readonly #byText = new Map<string, { readonly value: T; readonly same: string }>();
+  readonly #isUsable: (value: T) => boolean;
+
+  /** `isUsable`: whether the text says all. What is wrong with a pod may be in what it leaves out. */
+  constructor(isUsable: (value: T) => boolean) {
+    this.#isUsable = isUsable;
+  }
+
+  /** `same` is equal for equal forms. */
+  of(
+    text: string,
+    read: () => { readonly value: T; readonly form: unknown },
+  ): { readonly value: T; readonly same: string } {
+    let known = this.#byText.get(text);
+    if (!known) {
+      const { value, form } = read();
+      known = { value, same: canonicalText(form) };
+      if (!this.#isUsable(value)) return known;
+      if (this.#byText.size >= mostKnown) this.#byText.clear();
+      this.#byText.set(text, known);
+    }
+    return known;
+  }
+}
+
+const knownShapes = new Known<PodShape | string>((shape) => typeof shape !== 'string');
+const isSound = ({ problem }: ConstraintClass): boolean => problem === undefined;
+const knownConstraints: Readonly<Record<PreferencePolicy, Known<ConstraintClass>>> = {
+  Respect: new Known(isSound),
+  Ignore: new Known(isSound),
+};
+
 /** What tells specs apart, as texts. */
 interface SpecTexts {
   readonly requests: string;
@@ -436,6 +480,8 @@ function textsOf(spec: PodSpec): SpecTexts {
 function requestsText(spec: PodSpec): string {
   const { containers, initContainers } = spec;
   let text = '';
+  // What is no list says of itself what it is: without it the pod would read like one that asks for nothing.
+  if (!hasLists(spec)) return `broken ${JSON.stringify([containers, initContainers])}`;
   // Nearly every pod has one container: a text that is not put together need not be copied to be looked up.
   if (containers?.length === 1) text = JSON.stringify(containers[0]!.resources) ?? '-';
   else if (containers)
@@ -449,6 +495,10 @@ function requestsText(spec: PodSpec): string {
   if (spec.overhead) text += `\noverhead ${JSON.stringify(spec.overhead)}\n`;
   if (spec.resources) text += `\npod ${JSON.stringify(spec.resources)}\n`;
   return text;
+}
+
+function hasLists({ containers, initContainers }: PodSpec): boolean {
+  return (!containers || Array.isArray(containers)) && (!initContainers || Array.isArray(initContainers));
 }
 
 function constraintsText(spec: PodSpec): string {
@@ -491,6 +541,7 @@ function allocated(pod: Pod): Pod['status'] {
 
 function readShape(spec: PodSpec, status: Pod['status']): PodShape | string {
   try {
+    if (!hasLists(spec)) throw new TypeError('no list');
     const amounts = podRequests(spec, status);
     const problem = amountsProblem(amounts);
     if (problem !== undefined) return problem;

@@ -237,7 +237,7 @@ export class Exchange {
     return sum;
   }
 
-  /** Some nodes, each the most wasteful of three. */
+  /** Some nodes, each the most wasteful of three. Of what cannot be bought any more that is no number, and any will do. */
   #choose(): Set<number> {
     const bins = this.#bins;
     const count = Math.min(bins.length, fewest + this.#random.int(most - fewest + 1));
@@ -247,7 +247,7 @@ export class Exchange {
       for (let i = 0; i < 3; i++) {
         const at = this.#random.int(bins.length);
         const own = bins[at]!.price - bins[at]!.worth;
-        if (own > waste && !chosen.has(at)) [worst, waste] = [at, own];
+        if (!chosen.has(at) && (worst < 0 || own > waste)) [worst, waste] = [at, own];
       }
       if (worst >= 0) chosen.add(worst);
     }

@@ -17,7 +17,11 @@ export class Distinct<T> {
 
   /** The place of a value with a new text; `form` is what makes it equal to others. */
   add(text: string, value: T, form: unknown): number {
-    const same = canonicalText(form);
+    return this.addAs(text, value, canonicalText(form));
+  }
+
+  /** The same where the canonical text of its form is known. */
+  addAs(text: string, value: T, same: string): number {
     let place = this.#byForm.get(same);
     if (place === undefined) {
       place = this.all.length;

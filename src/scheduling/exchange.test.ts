@@ -50,7 +50,7 @@ const problemOf = (pods: readonly Pod[], more: Partial<Problem> = {}): Problem =
 
 function priceOf(world: World, { nodes }: Packed): number {
   const finalizer = new Finalizer(world);
-  return nodes.reduce((sum, node) => sum + finalizer.factsOf(node).claim.price, 0);
+  return nodes.reduce((sum, node) => sum + finalizer.priceOf(node), 0);
 }
 
 /** Packs one pod after the other, and lets nodes exchange them. */

@@ -29,7 +29,7 @@ export function exchange(
   const moved = new Map<number, NewNode>();
   for (const free of freeNodes(world, packed).values()) {
     if (free.length < 2 || free.length > maxNodes) continue;
-    const price = free.reduce((sum, node) => sum + finalizer.factsOf(node).claim.price, 0);
+    const price = free.reduce((sum, node) => sum + finalizer.priceOf(node), 0);
     const { template, group } = free[0]!;
     const market = new Market(world, template, template.catalog.plainMask(group.mask));
     if (price < dear * free.reduce((sum, { pods }) => sum + market.worthOf(pods), 0)) continue;

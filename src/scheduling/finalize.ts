@@ -44,7 +44,7 @@ export class Finalizer {
 
   claimOf(node: NewNode): NewNodeClaim {
     const { keys } = this.#world.batch;
-    const { requirements, instanceTypes, price, requests } = this.factsOf(node).claim;
+    const { requirements, instanceTypes, price, requests } = this.#factsOf(node).claim;
     const pods: string[] = [];
     for (let i = 0; i < node.pods.length; i++) pods.push(keys[node.pods[i]!]!);
     const claim = { nodePool: node.template.nodePool, requirements, instanceTypes, price, requests, pods };
@@ -56,18 +56,31 @@ export class Finalizer {
     };
   }
 
-  factsOf(node: NewNode): Facts {
+  #factsOf(node: NewNode): Facts {
     return (this.#facts[node.index] ??= this.#work(node));
+  }
+
+  /** What a node costs; takes less than all that is to be known about it. */
+  priceOf(node: NewNode): number {
+    const known = this.#facts[node.index];
+    if (known) return known.claim.price;
+    const { priced, fitting } = this.#fitting(node);
+    return fitting.first < 0 ? Number.POSITIVE_INFINITY : priced.prices[fitting.first]!;
+  }
+
+  #fitting(node: NewNode): { priced: PricedRows; fitting: Fitting } {
+    const { catalog } = node.template;
+    // What a thrifty pass would not have bought for this node may still be the cheapest that fits what it got.
+    const view = catalog.view(node.group.set, catalog.plainMask(node.group.mask));
+    const held = node.reservations.length > 0;
+    const priced = held ? this.#held(node, view) : catalog.byPrice(view);
+    return { priced, fitting: (held ? new FittingRows(catalog, priced) : catalog.fittingRows(view)).of(node.total) };
   }
 
   #work(node: NewNode): Facts {
     const { catalog } = node.template;
     const { set } = node.group;
-    // What a thrifty pass would not have bought for this node may still be the cheapest that fits what it got.
-    const view = catalog.view(set, catalog.plainMask(node.group.mask));
-    const held = node.reservations.length > 0;
-    const priced = held ? this.#held(node, view) : catalog.byPrice(view);
-    const fitting = (held ? new FittingRows(catalog, priced) : catalog.fittingRows(view)).of(node.total);
+    const { priced, fitting } = this.#fitting(node);
     const types = this.#typesFor(node, fitting);
     const claim = {
       requirements: catalog.hasReserved

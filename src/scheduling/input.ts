@@ -32,14 +32,14 @@ export function isPending(pod: Pod): boolean {
   return scheduled?.reason === undefined || scheduled.reason === 'Unschedulable';
 }
 
-/** Judges which pods of nodes that go away are scheduled anew. */
-export class MoveRules {
-  readonly #budgets: readonly { readonly budget: PodDisruptionBudget; readonly selector: Selector }[];
-  readonly #now: number;
+/** PodDisruptionBudgets, and which pods they never let go. */
+class Budgets {
+  readonly #all: readonly { readonly budget: PodDisruptionBudget; readonly selector: Selector }[];
+  /** Of pods that cannot change. */
+  readonly #known = new WeakMap<Pod, boolean>();
 
-  constructor(problem: Problem) {
-    this.#now = problem.now === undefined ? Number.NaN : Date.parse(problem.now);
-    this.#budgets = (problem.podDisruptionBudgets ?? []).flatMap((budget) => {
+  constructor(budgets: readonly PodDisruptionBudget[]) {
+    this.#all = budgets.flatMap((budget) => {
       try {
         return [{ budget, selector: compileLabelSelector(budget.spec?.selector) }];
       } catch (error) {
@@ -50,26 +50,19 @@ export class MoveRules {
     });
   }
 
-  /** Reschedulable, disruptable and not held by a budget that never gives way. */
-  mayMove(pod: Pod): boolean {
-    if (isDaemonPod(pod) || ownedBy(pod, 'Node') || isTerminal(pod)) return false;
-    if (isTerminating(pod)) return ownedBy(pod, 'StatefulSet');
-    return !this.#doNotDisrupt(pod) && !this.#blocked(pod);
+  block(pod: Pod): boolean {
+    if (this.#all.length === 0) return false;
+    let blocked = this.#known.get(pod);
+    if (blocked === undefined) {
+      blocked = this.#block(pod);
+      if (Object.isFrozen(pod)) this.#known.set(pod, blocked);
+    }
+    return blocked;
   }
 
-  #doNotDisrupt(pod: Pod): boolean {
-    const asked = pod.metadata.annotations?.[annotations.doNotDisrupt];
-    if (asked === undefined) return false;
-    if (asked === 'true') return true;
-    const lasts = goDuration(asked);
-    if (lasts === undefined || lasts <= 0) return false;
-    const started = Date.parse(pod.status?.startTime ?? '');
-    return !(this.#now - started >= lasts);
-  }
-
-  #blocked(pod: Pod): boolean {
+  #block(pod: Pod): boolean {
     const namespace = pod.metadata.namespace ?? 'default';
-    const mine = this.#budgets.filter(
+    const mine = this.#all.filter(
       ({ budget, selector }) =>
         (budget.metadata.namespace ?? 'default') === namespace && selector.matches(pod.metadata.labels),
     );
@@ -81,6 +74,45 @@ export class MoveRules {
     if (spec.unhealthyPodEvictionPolicy === 'AlwaysAllow' && notReady) return false;
     const { maxUnavailable: most, minAvailable: least } = spec;
     return most === 0 || most === '0' || most === '0%' || least === '100%';
+  }
+}
+
+/** A cluster is read again every few seconds, and often within a search: a list that cannot change is read once. */
+const knownBudgets = new WeakMap<readonly PodDisruptionBudget[], Budgets>();
+
+function budgetsOf(list: readonly PodDisruptionBudget[]): Budgets {
+  const known = knownBudgets.get(list);
+  if (known) return known;
+  const budgets = new Budgets(list);
+  if (Object.isFrozen(list)) knownBudgets.set(list, budgets);
+  return budgets;
+}
+
+/** Judges which pods of nodes that go away are scheduled anew. */
+export class MoveRules {
+  readonly #budgets: Budgets;
+  readonly #now: number;
+
+  constructor(problem: Problem) {
+    this.#now = problem.now === undefined ? Number.NaN : Date.parse(problem.now);
+    this.#budgets = budgetsOf(problem.podDisruptionBudgets ?? []);
+  }
+
+  /** Reschedulable, disruptable and not held by a budget that never gives way. */
+  mayMove(pod: Pod): boolean {
+    if (isDaemonPod(pod) || ownedBy(pod, 'Node') || isTerminal(pod)) return false;
+    if (isTerminating(pod)) return ownedBy(pod, 'StatefulSet');
+    return !this.#doNotDisrupt(pod) && !this.#budgets.block(pod);
+  }
+
+  #doNotDisrupt(pod: Pod): boolean {
+    const asked = pod.metadata.annotations?.[annotations.doNotDisrupt];
+    if (asked === undefined) return false;
+    if (asked === 'true') return true;
+    const lasts = goDuration(asked);
+    if (lasts === undefined || lasts <= 0) return false;
+    const started = Date.parse(pod.status?.startTime ?? '');
+    return !(this.#now - started >= lasts);
   }
 }
 

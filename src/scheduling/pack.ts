@@ -56,6 +56,8 @@ export type Joins = 'emptiest' | 'cheapest';
 
 const noChoices: readonly Choice[] = [];
 const maxSettles = 8;
+/** Most packings are about a few nodes: room for so many groups of them, to begin with. */
+const fewGroups = 16;
 /** How often pods are asked anew whether they may go where they were planned. */
 const maxRounds = 64;
 /** How many pods of one shape may refuse a node before the next shape is tried. */
@@ -176,15 +178,28 @@ export class Packer {
     return { nodes: this.#nodes, steps: this.#steps, failed, timedOut, attempts: steps, limits: this.#limits };
   }
 
-  /** Pods go where an earlier pass planned them, in any order that their rules allow. */
+  /**
+   * Pods go where an earlier pass planned them, in any order that their rules allow. Whose place others have taken goes anywhere
+   * else that is there: what it merely wished for was paid for once, or each pass would buy it another machine.
+   */
   #keepPromises(): void {
     if (!this.#keeps) return;
-    const { promises } = this.#world;
+    const { promises, batch, classes, classOf } = this.#world;
     let waiting = Array.from(this.#order).filter((pod) => promises.has(pod));
     for (let round = 0, before = Number.POSITIVE_INFINITY; waiting.length < before && round < maxRounds; round++) {
       before = waiting.length;
       waiting = waiting.filter((pod) => !this.#keep(pod, promises.get(pod)!));
     }
+    for (const pod of waiting) {
+      const shape = batch.shapeOf[pod]!;
+      let next: PodClass | null = classOf[pod]!;
+      while (next && !this.#settles(next, pod, shape)) next = classes.relaxed(next);
+    }
+  }
+
+  #settles(podClass: PodClass, pod: number, shape: number): boolean {
+    const choices = this.#choices(podClass);
+    return choices !== undefined && affinityPossible(podClass) && this.#placeOnExisting(podClass, pod, shape, choices);
   }
 
   #keep(pod: number, target: Target): boolean {
@@ -274,12 +289,7 @@ export class Packer {
     const reach = this.#reaches.of(podClass);
     const choices = podClass.keyRules.length === 0 ? noChoices : this.#choices(podClass);
     if (!choices || !affinityPossible(podClass)) return 'unschedulable';
-    const target = reach.kinds.length > 0 ? this.#existing.find(reach.kinds, podClass, pod, shape, choices) : undefined;
-    if (target) {
-      this.#existing.take(target, podClass, pod, shape);
-      this.#log(pod, target, undefined);
-      return undefined;
-    }
+    if (this.#placeOnExisting(podClass, pod, shape, choices)) return undefined;
     if (this.#joins === 'cheapest') return this.#placeCheaply(reach, podClass, pod, shape, choices);
     const found = this.#findInFlight(reach, podClass, shape, choices);
     if (found) {
@@ -287,6 +297,15 @@ export class Packer {
       return undefined;
     }
     return this.#open(reach, podClass, pod, shape, choices);
+  }
+
+  #placeOnExisting(podClass: PodClass, pod: number, shape: number, choices: readonly Choice[]): boolean {
+    const { kinds } = this.#reaches.of(podClass);
+    const target = kinds.length > 0 ? this.#existing.find(kinds, podClass, pod, shape, choices) : undefined;
+    if (!target) return false;
+    this.#existing.take(target, podClass, pod, shape);
+    this.#log(pod, target, undefined);
+    return true;
   }
 
   /** Joins the node whose price grows least, unless a node of its own costs less. */
@@ -705,7 +724,7 @@ export class Packer {
 
   #group(template: Template, set: SetId, mask: number): NodeGroup {
     const groups = this.#groups;
-    const ids = (this.#groupIds[template.index] ??= new PairTable());
+    const ids = (this.#groupIds[template.index] ??= new PairTable(fewGroups));
     const id = ids.get(set, mask);
     if (id !== absent) return groups[id]!;
     const group = new NodeGroup(groups.length, template, set, mask);

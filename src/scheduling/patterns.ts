@@ -128,6 +128,9 @@ class Program {
   /** Patterns that were found so far, also by the programs before this one. */
   readonly #known: Patterns;
   #near: number[] = [];
+  /** Shapes that a machine which is being filled may still have room for. */
+  readonly #open: Int32Array;
+  #best = -1;
 
   constructor(
     machines: Machines,
@@ -143,6 +146,7 @@ class Program {
     this.#counts = counts;
     this.#room = new Float64Array(machines.width);
     this.#filled = new Int32Array(counts.length);
+    this.#open = new Int32Array(counts.length);
     this.#flat = new Float64Array(wanted.length * machines.width);
     for (const [i, { request }] of wanted.entries()) this.#flat.set(request, i * machines.width);
   }
@@ -237,7 +241,7 @@ class Program {
     if (known) return known;
     // Machines that were good a moment ago mostly still are: all are looked at only when those have nothing to offer.
     let best = this.#bestOf(this.#near, worth);
-    if (!best) {
+    if (!best && this.#near.length < this.#usable.length) {
       const rates = new Map<number, number>();
       best = this.#bestOf(this.#usable, worth, rates);
       this.#near = [...rates.keys()].sort((a, b) => rates.get(b)! - rates.get(a)! || a - b).slice(0, maxNear);
@@ -312,48 +316,54 @@ class Program {
    */
   #fill(machine: number, worth: Float64Array, counts: Int32Array, tight: boolean): number {
     this.#empty(machine);
+    const most = this.#counts;
+    const open = this.#open;
+    let size = 0;
+    for (const shape of this.#rows) if (worth[shape]! > 0 && counts[shape]! < most[shape]!) open[size++] = shape;
     let held = 0;
     for (;;) {
-      const best = this.#densest(worth, counts, tight);
+      size = this.#densest(worth, size, tight);
+      const best = this.#best;
       if (best < 0) return held;
       // Many at once while there is much room, one at a time near the end.
-      const times = Math.min(this.#counts[best]! - counts[best]!, Math.max(1, this.#fitting(best) >> 2));
+      const times = Math.min(most[best]! - counts[best]!, Math.max(1, this.#fitting(best) >> 2));
       counts[best]! += times;
       held += times * worth[best]!;
       const request = this.#requests[best]!;
       for (let r = 0; r < request.length; r++) this.#room[r]! -= times * request[r]!;
+      if (counts[best]! >= most[best]!) size = without(open, size, best);
     }
   }
 
-  #densest(worth: Float64Array, counts: Int32Array, tight: boolean): number {
+  /** Finds the best of the first `size` shapes that are open; those for which there is no room are not open any more. Gives how many still are. */
+  #densest(worth: Float64Array, size: number, tight: boolean): number {
     const room = this.#room;
     const flat = this.#flat;
-    const rows = this.#rows;
+    const open = this.#open;
     const width = room.length;
     let best = -1;
     let most = 0;
-    for (let i = 0; i < rows.length; i++) {
-      const shape = rows[i]!;
-      if (counts[shape]! >= this.#counts[shape]! || worth[shape]! <= 0) continue;
+    let kept = 0;
+    next: for (let i = 0; i < size; i++) {
+      const shape = open[i]!;
       let share = 1e-12;
-      for (let r = 0; r < width; r++) {
-        const need = flat[shape * width + r]!;
+      for (let r = 0, at = shape * width; r < width; r++, at++) {
+        const need = flat[at]!;
         if (need === 0) continue;
-        if (need > room[r]!) {
-          share = Number.POSITIVE_INFINITY;
-          break;
-        }
+        if (need > room[r]!) continue next;
         const part = need / room[r]!;
         if (!tight) share += part;
         else if (part > share) share = part;
       }
+      open[kept++] = shape;
       const density = worth[shape]! / share;
       if (density > most) {
         best = shape;
         most = density;
       }
     }
-    return best;
+    this.#best = best;
+    return kept;
   }
 
   #empty(machine: number): void {
@@ -368,6 +378,13 @@ class Program {
       if (request[r]! > 0) count = Math.min(count, Math.floor(this.#room[r]! / request[r]!));
     return count;
   }
+}
+
+/** Leaves one of the first `size` numbers out and keeps the others in order. */
+function without(list: Int32Array, size: number, one: number): number {
+  const at = list.indexOf(one);
+  list.copyWithin(at, at + 1, size);
+  return size - 1;
 }
 
 /**

@@ -305,7 +305,7 @@ function dearFirst(world: World, packer: Packer): Int32Array {
 function plan(world: World, packed: Packed, way: Way): Plan {
   const finalizer = new Finalizer(world);
   let price = 0;
-  for (const node of packed.nodes) price += finalizer.factsOf(node).claim.price;
+  for (const node of packed.nodes) price += finalizer.priceOf(node);
   return { packed, finalizer, price, way };
 }
 
@@ -344,7 +344,7 @@ function isExtravagant(world: World, packer: Packer, { packed, finalizer }: Plan
   for (const node of packed.nodes) {
     const { pods } = node;
     if (pods.length < 2) continue;
-    shared += finalizer.factsOf(node).claim.price;
+    shared += finalizer.priceOf(node);
     for (let i = 0; i < pods.length; i++) {
       const shape = batch.shapeOf[pods[i]!]!;
       const { market, templates } = packer.reachOf(classOf[pods[i]!]!);
@@ -369,7 +369,7 @@ function isOversized(world: World, { packed, finalizer }: Plan): boolean {
   let paid = 0;
   let needed = 0;
   for (let i = 0; i < shared.length; i += step) {
-    const { price } = finalizer.factsOf(shared[i]!).claim;
+    const price = finalizer.priceOf(shared[i]!);
     paid += price;
     const { template, group, pods } = shared[i]!;
     const view = template.catalog.view(group.set, allTypes);

@@ -91,6 +91,8 @@ export interface ProblemState {
    * made anew for pods that still wait would not fit what was bought for the first one.
    */
   readonly promised?: Readonly<Record<string, string>>;
+  /** What clouds declare as reasons to replace a node, beside Kubernetes' own. Informative, as `nominations`. */
+  readonly disruptionReasons?: readonly string[];
   /** Nodes (or NodeClaims) by name of which the pass asks whether they could go: treated like `markedForDeletion`. */
   readonly candidates?: readonly string[];
   /** Nodes by name that take no pods of `candidates` (consolidateAfter of the destination); others may still go there. */

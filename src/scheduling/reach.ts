@@ -82,6 +82,8 @@ export class Reaches {
   readonly #reach: (Reach | undefined)[] = [];
   readonly #lasting: (Lasting | undefined)[];
   readonly #bySide = new Map<NodeSide, Lasting>();
+  /** By kind: its labels as a set. */
+  readonly #sets: SetId[];
   /** By class: what its pods need. Worked out when first asked for. */
   #demands: (Demand | undefined)[] | undefined;
 
@@ -90,7 +92,9 @@ export class Reaches {
     this.#world = world;
     this.#pools = pools;
     this.#groups = groups;
-    this.#lasting = lastingIn(world, pools);
+    const lasting = lastingIn(world);
+    this.#lasting = lasting[pools];
+    this.#sets = lasting.sets;
   }
 
   /** What pods of a class can use, with every group of new nodes there is by now. */
@@ -167,10 +171,9 @@ export class Reaches {
     const { side } = podClass;
     const wish = side.wishes[kind.dialect];
     if (!wish || untolerated(kind.taints, side.tolerations)) return false;
-    const node = space.intern(kind.labels);
-    const empty = new Set<string>();
-    if (space.combine(node, wish.all, noneUndefined, empty) === incompatible) return false;
-    return wish.volumes.some((place) => space.combine(node, place, noneUndefined, empty) !== incompatible);
+    const node = (this.#sets[kind.id] ??= space.intern(kind.labels));
+    if (space.combine(node, wish.all, noneUndefined, nothing) === incompatible) return false;
+    return wish.volumes.some((place) => space.combine(node, place, noneUndefined, nothing) !== incompatible);
   }
 
   #opening(podClass: PodClass, template: Template): Opening[] {
@@ -218,14 +221,18 @@ function openingOf({ templates }: Reach, template: Template): Opening | undefine
   return undefined;
 }
 
-/** By class, for all packings of a world: many of them differ in little but the order of their pods. */
-const lastingOfWorlds = new WeakMap<World['templates'], Record<Pools, (Lasting | undefined)[]>>();
+/** For all packings of a world: many of them differ in little but the order of their pods. By class, and the labels of kinds as sets. */
+type LastingOfWorld = Record<Pools, (Lasting | undefined)[]> & { readonly sets: SetId[] };
 
-function lastingIn({ templates }: World, pools: Pools): (Lasting | undefined)[] {
+const lastingOfWorlds = new WeakMap<World['templates'], LastingOfWorld>();
+
+function lastingIn({ templates }: World): LastingOfWorld {
   let known = lastingOfWorlds.get(templates);
-  if (!known) lastingOfWorlds.set(templates, (known = { cheapest: [], last: [] }));
-  return known[pools];
+  if (!known) lastingOfWorlds.set(templates, (known = { cheapest: [], last: [], sets: [] }));
+  return known;
 }
+
+const nothing: ReadonlySet<string> = new Set();
 
 /** By class: the requests of its pods; how many there are stands in for the machines they need. */
 function demandsOf({ batch, classOf, requests, axis }: World): (Demand | undefined)[] {

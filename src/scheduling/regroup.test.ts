@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { NewNodeClaim } from './problem.ts';
 import { instanceType, node, nodePool, pod } from './testing/builders.ts';
-import { hostname, offers, place, spread, times, zone, zoneOf } from './testing/place.ts';
+import { hostname, nodeOf, offers, place, spread, times, zone, zoneOf } from './testing/place.ts';
 
 /** Machines of many sizes, all at the same price by the CPU. */
 const sizes = [1, 2, 4, 8, 16, 32, 64, 96, 128, 192].map((cpu) =>
@@ -163,6 +163,35 @@ describe('a pass that comes while machines of an earlier one are on their way', 
     expect(anew.newNodeClaims.length).toBeGreaterThan(0);
     const result = place([...lean, ...rich, pod('late')], { nodes: [wide, tall], state: { promised } });
     expect(result.newNodeClaims.flatMap(({ pods }) => pods)).toEqual(['default/late']);
+  });
+
+  test('buys nothing for a wish that was paid for once: whose place was taken goes to another that is there', () => {
+    const wish = {
+      affinity: {
+        podAntiAffinity: {
+          preferredDuringSchedulingIgnoredDuringExecution: [
+            { weight: 1, podAffinityTerm: { topologyKey: hostname, labelSelector: { matchLabels: { app: 'shy' } } } },
+          ],
+        },
+      },
+    };
+    const allocatable = { cpu: '1', memory: '1Gi', pods: '2' };
+    const nodes = [
+      node('full', { labels: { [zone]: 'a' }, allocatable }),
+      node('other', { labels: { [zone]: 'a' }, allocatable }),
+    ];
+    const shy = (name: string, nodeName?: string) =>
+      pod(name, {
+        labels: { app: 'shy' },
+        requests: { cpu: '600m' },
+        spec: { ...wish, ...(nodeName ? { nodeName } : {}) },
+      });
+    const state = { promised: { 'default/late': 'full' } };
+    const small = (name: string) =>
+      pod(name, { labels: { app: 'shy' }, requests: { cpu: '100m' }, spec: { nodeName: 'other' } });
+    const pods = [shy('early', 'full'), small('beside'), shy('late')];
+    expect(nodeOf(place(pods, { nodes, state }), 'late')).toBe('other');
+    expect(nodeOf(place(pods, { nodes }), 'late')).toBe(0);
   });
 
   test('plans anew who would be left out because of it', () => {

@@ -71,7 +71,7 @@ export function regroup(
   let looked = 0;
   for (const pool of poolsOf(world, packed)) {
     const pods = pool.nodes.flatMap((node) => node.pods);
-    const price = pool.nodes.reduce((sum, node) => sum + finalizer.factsOf(node).claim.price, 0);
+    const price = pool.nodes.reduce((sum, node) => sum + finalizer.priceOf(node), 0);
     if (pods.length < 2) continue;
     const offer = offerOf(world, pool, pods, price);
     if (!options.thorough && offer.lasting <= ill * offer.least && offer.protectedShare === 0) continue;

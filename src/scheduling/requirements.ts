@@ -224,9 +224,11 @@ export function requirementsOfLabels(
   labels?: LabelSet,
 ): Map<string, Requirement> {
   const all = new Map<string, Requirement>();
-  for (const key in given) {
+  if (!given) return all;
+  // Not by for-in: V8 learns nothing of what is read by its keys here, and gave the compiled function up every time.
+  for (const [key, own] of Object.entries(given)) {
     const at = labels ? normalizeLabelKey(labels, key) : key;
-    const value = labels ? normalizeLabelValue(labels, at, given[key]!) : given[key]!;
+    const value = labels ? normalizeLabelValue(labels, at, own) : own;
     const requirement = Requirement.in(at, [value]);
     const present = all.get(at);
     all.set(at, present ? present.intersection(requirement) : requirement);

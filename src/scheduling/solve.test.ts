@@ -560,6 +560,19 @@ describe('bad input', () => {
     expect(reasonOf(result, 'bad')).toContain(expected);
     expect(nodeOf(result, 'good')).toBe(0);
   });
+  test('a pod that asks for nothing says nothing of one whose containers are no list', () => {
+    const pods = [
+      pod('nothing', { spec: { containers: [] } }),
+      pod('number', { spec: { containers: 7 as never } }),
+      pod('text', { spec: { containers: 'x' as never } }),
+      pod('init', { spec: { containers: [], initContainers: {} as never } }),
+    ];
+    const result = solve({ nodePools: [nodePool('default')], instanceTypes: { default: [small] }, pods });
+    expect(nodeOf(result, 'nothing')).toBe(0);
+    for (const name of ['number', 'text'])
+      expect(reasonOf(result, name), name).toContain('spec.containers must be a list');
+    expect(reasonOf(result, 'init')).toContain('spec.initContainers must be a list');
+  });
   test('a pool whose requirements contradict and a type without offerings are errors of their own', () => {
     const clash = nodePool('clash', { weight: 9, requirements: [oneOf(zone, 'a'), oneOf(zone, 'b')] });
     const bare = { ...small, name: 'bare', offerings: [] };

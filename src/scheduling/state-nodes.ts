@@ -86,11 +86,23 @@ function isNamed(names: ReadonlySet<string>, name = ''): boolean {
 
 function isDeleted({ node, claim }: Joined): boolean {
   if (!claim) return Boolean(node?.metadata.deletionTimestamp);
-  const { conditions } = claim.status ?? {};
+  let deleted = deletedClaims.get(claim);
+  if (deleted === undefined) {
+    deleted = isClaimDeleted(claim);
+    if (Object.isFrozen(claim)) deletedClaims.set(claim, deleted);
+  }
+  return deleted;
+}
+
+/** Of claims that cannot change, whether they are going: a cluster is read again every few seconds, and most are the same. */
+const deletedClaims = new WeakMap<NodeClaim, boolean>();
+
+function isClaimDeleted({ metadata, status }: NodeClaim): boolean {
+  const { conditions } = status ?? {};
   const terminates = (each: { readonly type: string; readonly status: string } | null): boolean =>
     each?.type === 'InstanceTerminating' && each.status === 'True';
   if (Array.isArray(conditions) && conditions.some(terminates)) return true;
-  return Boolean(claim.metadata.deletionTimestamp);
+  return Boolean(metadata.deletionTimestamp);
 }
 
 /** The nodes of a problem: initialised ones first, then by name. Unreadable ones become errors. */

@@ -90,12 +90,25 @@ export class Dialects {
     const text = JSON.stringify(rules);
     let dialect = this.#byRules.get(text);
     if (!dialect) {
-      dialect = { index: this.all.length, words: text, labels: labelSetOf(rules) };
+      dialect = { index: this.all.length, words: text, labels: knownLabels(text, rules) };
       this.all.push(dialect);
       this.#byRules.set(text, dialect);
     }
     return dialect;
   }
+}
+
+/** By text of the rules, from one problem to the next. There are as many as clouds. */
+const labelSets = new Map<string, LabelSet>();
+const mostLabelSets = 100;
+
+function knownLabels(text: string, rules: LabelRules): LabelSet {
+  let set = labelSets.get(text);
+  if (!set) {
+    if (labelSets.size >= mostLabelSets) labelSets.clear();
+    labelSets.set(text, (set = labelSetOf(rules)));
+  }
+  return set;
 }
 
 function labelSetOf(rules: LabelRules): LabelSet {
@@ -176,14 +189,26 @@ export function poolRequirements(pool: NodePool, labelSet: LabelSet): Map<string
     : `its requirements contradict each other: no value of ${contradiction} satisfies all of them`;
 }
 
+/** Of pools that cannot change: what they ask for in the words of a cloud, or why that cannot be. */
+const asked = new WeakMap<NodePool, { readonly labels: LabelSet; readonly read: Requirements | string }>();
+
+function knownRequirements(pool: NodePool, labelSet: LabelSet): Requirements | string {
+  const known = asked.get(pool);
+  if (known?.labels === labelSet) return known.read;
+  const read = poolRequirements(pool, labelSet);
+  if (Object.isFrozen(pool)) asked.set(pool, { labels: labelSet, read });
+  return read;
+}
+
 function readTemplate(pool: NodePool, index: number, inputs: TemplateInputs): Template | string {
   const { problem, space, axis, dialects } = inputs;
   const name = pool.metadata.name ?? '';
   const wrong = nodePoolShape(pool);
   if (wrong !== undefined) return wrong;
   const dialect = dialects.of(name);
-  const requirements = poolRequirements(pool, dialect.labels);
-  if (typeof requirements === 'string') return requirements;
+  const own = knownRequirements(pool, dialect.labels);
+  if (typeof own === 'string') return own;
+  const requirements = new Map(own);
   const limits = pool.spec.limits ? amountsOf(pool.spec.limits) : undefined;
   const unusable = limits && amountsProblem(limits);
   if (unusable !== undefined) return `its limits cannot be used: ${unusable}`;

@@ -59,7 +59,7 @@ export class ThriftMemo {
   /** By market and what is left to place. */
   readonly purchases = new Map<View, Map<string, readonly Purchase[]>>();
   /** By market and what its pods need. */
-  readonly worth = new Map<View, { readonly demand: Float64Array; readonly worth: Float64Array }>();
+  readonly worth = new Map<View, Map<string, Float64Array>>();
 }
 
 export class Thrift {
@@ -194,11 +194,13 @@ export class Thrift {
       known = new Map();
       this.#memo.purchases.set(market.view, known);
     }
-    const text = shapes.map(({ shape, left }) => `${shape}:${left}`).join();
+    const machines = machinesOf(market.catalog, market.view);
+    const charge = chargeOf(machines, worthOf(market.left, this.#worth(market)));
+    const text = shapes.reduce((list, { shape, left }) => `${list};${shape}:${left}`, `${charge}`);
     let purchases = known.get(text);
     if (!purchases) {
       purchases = planPurchases(
-        charged(machinesOf(market.catalog, market.view), worthOf(market.left, this.#worth(market))),
+        { ...machines, prices: machines.prices.map((price) => price + charge) },
         shapes.map(({ request, left }) => ({ request, count: left })),
       );
       known.set(text, purchases);
@@ -249,10 +251,14 @@ export class Thrift {
 
   #worth(market: Market): Float64Array {
     if (!market.worth) {
-      const known = this.#memo.worth.get(market.view);
-      const same = known?.demand.every((amount, r) => amount === market.demand[r]);
-      market.worth = same ? known!.worth : resourcePrices(machinesOf(market.catalog, market.view), market.demand);
-      if (!same) this.#memo.worth.set(market.view, { demand: market.demand.slice(), worth: market.worth });
+      let known = this.#memo.worth.get(market.view);
+      if (!known) this.#memo.worth.set(market.view, (known = new Map()));
+      const text = market.demand.join();
+      market.worth = known.get(text);
+      if (!market.worth) {
+        market.worth = resourcePrices(machinesOf(market.catalog, market.view), market.demand);
+        known.set(text, market.worth);
+      }
     }
     return market.worth;
   }
@@ -279,11 +285,10 @@ export function machinesOf(catalog: Catalog, view: View): Machines {
 /** What a node counts besides its price: as a part of the price of the middle machine, and of everything that is wanted. */
 const [ofMiddle, ofAll] = [0.001, 0.01];
 
-/** Where machines of many sizes cost the same by what they hold, few are better than many. */
-function charged(machines: Machines, worth: number): Machines {
-  const sorted = machines.prices.toSorted();
-  const charge = Math.min(ofMiddle * (sorted[sorted.length >> 1] ?? 0), ofAll * worth);
-  return { ...machines, prices: machines.prices.map((price) => price + charge) };
+/** Where machines of many sizes cost the same by what they hold, few are better than many: what each costs besides. */
+function chargeOf({ prices }: Machines, worth: number): number {
+  // The cheapest come first.
+  return Math.min(ofMiddle * (prices[prices.length >> 1] ?? 0), ofAll * worth);
 }
 
 /** Whether a view has a planned machine for what it was planned to cost. */

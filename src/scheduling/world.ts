@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A problem compiled: pools, nodes, pod classes and topology as interned data, ready to be solved.
+import type { LabelSet } from '../api/labels.ts';
 import { finish, type Steps } from '../base/steps.ts';
 import { Axis } from './axis.ts';
 import { type Batch, readPods } from './batch.ts';
@@ -296,7 +297,7 @@ class Compiler {
   #labelsOf(node: StateNode): Requirements {
     let found = this.#labelRequirements.get(node);
     if (!found) {
-      found = requirementsOfLabels(node.labels, this.#dialects.of(node.nodePool).labels);
+      found = knownLabels(node.labels, this.#dialects.of(node.nodePool).labels);
       this.#labelRequirements.set(node, found);
     }
     return found;
@@ -433,6 +434,17 @@ class Compiler {
       }
     }
   }
+}
+
+/** A node that did not change has the labels it had in the problem before: the same object, see state-nodes.ts. */
+const asRequirements = new WeakMap<object, { readonly words: LabelSet; readonly read: Requirements }>();
+
+function knownLabels(labels: Readonly<Record<string, string>>, words: LabelSet): Requirements {
+  const known = asRequirements.get(labels);
+  if (known?.words === words) return known.read;
+  const read = requirementsOfLabels(labels, words);
+  if (Object.isFrozen(labels)) asRequirements.set(labels, { words, read });
+  return read;
 }
 
 function dead(available: ReadonlyMap<string, bigint>): boolean {

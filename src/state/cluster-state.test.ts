@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { labels } from '../api/labels.ts';
 import { type TestWorld, testWorld } from '../controllers/testing/world.ts';
 import { kinds, type Pod } from '../kube/kinds.ts';
@@ -8,7 +8,7 @@ import { formatAmounts } from './amounts.ts';
 import type { ClusterState } from './cluster-state.ts';
 import type { PoolCatalog } from './pool-catalog.ts';
 import { snapshotProblem } from './snapshot.ts';
-import { boundPod, launchedClaim, node, ownedBy, pendingPod } from './testing/objects.ts';
+import { boundPod, launchedClaim, node, ownedBy, pendingPod, pod } from './testing/objects.ts';
 
 let world: TestWorld;
 let state: ClusterState;
@@ -72,6 +72,22 @@ describe('a machine in the state', () => {
     expect(state.nodeByName('a')?.taints.map(({ key }) => key)).toEqual(['team']);
     await given(node('a', { labels: initialized, spec }));
     expect(state.nodeByName('a')?.taints).toHaveLength(3);
+  });
+
+  test('that joined twice is the Node that its NodeClaim names, whichever was heard of last', async () => {
+    const again = node('a-again', { spec: { providerID: 'fake://a' } });
+    await given(launchedClaim('claim-1', { providerID: 'fake://a', nodeName: 'a' }));
+    await given(node('a', { labels: initialized }), again);
+    const machine = state.nodeByProviderID('fake://a')!;
+    expect(machine.node?.metadata.name).toBe('a');
+    await given({ ...again, metadata: { ...again.metadata, labels: { ...again.metadata.labels, noted: 'true' } } });
+    expect(machine).toMatchObject({ name: 'a', initialized: true });
+
+    // A program that starts now may hear of Nodes first, in any order.
+    await given(node('b', { labels: initialized }), node('b-again', { spec: { providerID: 'fake://b' } }));
+    await given(launchedClaim('claim-2', { providerID: 'fake://b', nodeName: 'b' }));
+    expect(state.nodeByProviderID('fake://b')).toMatchObject({ name: 'b', initialized: true });
+    expect(state.nodeByName('b')).toBe(state.nodeByClaim('claim-2'));
   });
 
   test('stays closed when its machine joined again under another name', async () => {
@@ -178,6 +194,17 @@ describe('pods', () => {
     expect([...state.pendingPods()].map(({ metadata }) => metadata.name)).toEqual(['web']);
     await world.bind(pod, 'a');
     expect(state.pendingCount).toBe(0);
+  });
+
+  test('keep the NodeClaim that was made for them until they are bound, although kube-scheduler never came to them', async () => {
+    const [fresh, refused] = [pod('new'), pendingPod('refused')];
+    await given(fresh, refused);
+    const uids = [...state.sources.pods.list()].map(({ metadata }) => [metadata.name, metadata.uid!] as const);
+    for (const [name, uid] of uids) state.bookkeeping.assign(uid, `claim-of-${name}`);
+    expect(state.awaitedClaims()).toEqual(new Set(['claim-of-new', 'claim-of-refused']));
+    await given(node('a'));
+    await world.bind(fresh, 'a');
+    expect(state.awaitedClaims()).toEqual(new Set(['claim-of-refused']));
   });
 
   test('weigh on a node by what it costs to move them; daemons cost nothing', async () => {
@@ -318,10 +345,12 @@ describe('the place of a pod that has to leave its machine', () => {
     expect(promised()).toEqual({ 'default/web-2': 'bought' });
   });
 
-  test('is not kept for ever', async () => {
+  test('is not kept for ever, also when the clock goes back', async () => {
     state.markForDeletion(['fake://old']);
     await world.workload.resource(kinds.Pod).delete('web-1', { namespace: 'default' });
     await world.settle();
+    const now = world.clock.now.bind(world.clock);
+    vi.spyOn(world.clock, 'now').mockImplementation(() => now() - 24 * 3_600_000);
     await world.advance(20_000);
     await given(waiting('web-2'));
     expect(promised()).toEqual({});

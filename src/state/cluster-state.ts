@@ -66,6 +66,8 @@ export class ClusterState {
   /** The node each pod is on, by the pod's id. */
   readonly #bindings = new Map<string, string>();
   readonly #pending = new Map<string, Pod>();
+  /** Pods that are to run and have no node yet, whether kube-scheduler has come to them or not. */
+  readonly #unbound = new Set<string>();
   /** The pods of each DaemonSet, `namespace/name`. */
   readonly #daemonPods = new Map<string, Map<string, Pod>>();
   #unsyncedSince: number | undefined;
@@ -145,7 +147,10 @@ export class ClusterState {
 
   /** What NodeClaims without a machine keep from being planned; undefined when there are none. */
   launchHold(): LaunchHold | undefined {
-    return this.#launching.hold();
+    return this.#launching.hold(({ metadata }) => {
+      const pool = this.sources.nodePools.get(metadata.labels?.[labels.nodePool] ?? '');
+      return pool?.spec.replicas !== undefined;
+    });
   }
 
   /** Every machine, those on their way included, in the order they came. */
@@ -219,10 +224,14 @@ export class ClusterState {
     return this.#pending.size;
   }
 
-  /** Names of NodeClaims that pods wait for which they were made for: nobody may take their machine for an empty one. */
+  /**
+   * Names of NodeClaims that pods wait for which they were made for: nobody may take their machine for an empty one. Some were made for pods
+   * that kube-scheduler had not come to, because it is slow or away, and may not have come to yet.
+   */
   awaitedClaims(): ReadonlySet<string> {
     const awaited = new Set<string>();
-    for (const uid of this.#pending.keys()) {
+    if (losesPromises()) return awaited;
+    for (const uid of this.#unbound) {
       const claim = this.bookkeeping.of(uid)?.nodeClaim;
       if (claim !== undefined) awaited.add(claim);
     }
@@ -243,13 +252,20 @@ export class ClusterState {
 
   // Promises and marks
 
-  /** Promises a machine to pods: it is not disrupted until then. Without a time, for twice the longest batch. */
-  nominate(key: string, untilMs = this.#clock.now() + this.#nominationMs): void {
-    if (!planted('loses-nominations')) this.#nodes.get(key)?.setNominatedUntil(untilMs);
+  /** Promises a machine to pods: it is not disrupted for so long. Without a time, for twice the longest batch. */
+  nominate(key: string, forMs = this.#nominationMs): void {
+    if (losesPromises()) return;
+    this.#nodes.get(key)?.setNominatedUntil(this.#clock.monotonic() + forMs);
   }
 
   isNominated(key: string): boolean {
-    return this.#nodes.get(key)?.isNominated(this.#clock.now()) ?? false;
+    return this.nominatedForMs(key) > 0;
+  }
+
+  /** For how long a machine is still promised to pods; 0 when it is not. Counted on a clock that does not jump. */
+  nominatedForMs(key: string): number {
+    const machine = this.#nodes.get(key);
+    return machine ? Math.max(0, machine.nominatedUntil - this.#clock.monotonic()) : 0;
   }
 
   /** Nothing is planned on these any more, and they count nothing in their pools. */
@@ -320,7 +336,15 @@ export class ClusterState {
       this.#removeNode(name);
     if (key === undefined) return;
     this.#keyByNode.set(name, key);
+    const own = this.#ownNode(key, this.#nodes.get(key)?.nodeClaim);
+    if (own && own.metadata.name !== name) return;
     this.#change(key, (state) => state.replaceNode(node, this.#podsOf(name)));
+  }
+
+  /** Of a machine that joined twice that Node counts which its NodeClaim names, whichever was heard of last. */
+  #ownNode(key: string, claim: NodeClaim | undefined): Node | undefined {
+    const own = this.sources.nodes.get(claim?.status?.nodeName ?? '');
+    return own && keyOfNode(own) === key ? own : undefined;
   }
 
   #removeNode(name: string): void {
@@ -349,7 +373,10 @@ export class ClusterState {
     }
     const { nodeName } = claim.status ?? {};
     if (nodeName && !this.#keyByNode.has(nodeName)) this.#keyByNode.set(nodeName, key);
+    const own = this.#ownNode(key, claim);
     this.#change(key, (state) => {
+      const ownName = own?.metadata.name ?? '';
+      if (own && state.node && state.node.metadata.name !== ownName) state.replaceNode(own, this.#podsOf(ownName));
       const pods = state.node ? this.#podsOf(state.node.metadata.name ?? '') : this.#podsOfClaim(claim);
       state.replaceClaim(claim, pods);
     });
@@ -406,7 +433,10 @@ export class ClusterState {
       if (bound !== nodeName) this.#bindings.set(id, nodeName);
       if (outcome !== 'changed') this.markUnconsolidated();
     }
-    if (!isReschedulable(pod)) this.#leavePlace(id, pod);
+    const isToRun = isReschedulable(pod);
+    if (!isToRun) this.#leavePlace(id, pod);
+    if (isToRun && nodeName === '') this.#unbound.add(id);
+    else this.#unbound.delete(id);
     if (isProvisionable(pod)) {
       if (!this.#pending.has(id)) this.#takePlace(id, pod);
       this.#pending.set(id, pod);
@@ -420,6 +450,7 @@ export class ClusterState {
     this.#leavePlace(id, pod);
     if (bound !== undefined) this.#unbind(id, bound);
     this.#pending.delete(id);
+    this.#unbound.delete(id);
     this.bookkeeping.forget(id);
     const set = daemonSetOf(pod);
     const pods = this.#daemonPods.get(set);
@@ -433,13 +464,13 @@ export class ClusterState {
     const claim = this.bookkeeping.of(id)?.nodeClaim;
     if (claim === undefined || !this.nodeOfPod(id)?.markedForDeletion) return;
     this.bookkeeping.release(id);
-    const now = this.#clock.now();
+    const now = this.#clock.monotonic();
     this.#vacancies.leave(controllerOf(pod)?.uid, claim, now, now + this.#nominationMs);
   }
 
   #takePlace(id: string, pod: Pod): void {
     if (this.bookkeeping.of(id)?.nodeClaim !== undefined) return;
-    const claim = this.#vacancies.take(controllerOf(pod)?.uid, this.#clock.now());
+    const claim = this.#vacancies.take(controllerOf(pod)?.uid, this.#clock.monotonic());
     if (claim !== undefined) this.bookkeeping.assign(id, claim);
   }
 
@@ -469,6 +500,11 @@ function keyOfNode(node: Node): string | undefined {
   if (providerID === '') return ours ? undefined : (node.metadata.name ?? '');
   if (ours && own[labels.instanceType] === undefined && own[labels.initialized] !== 'true') return undefined;
   return providerID;
+}
+
+/** A mistake for the simulator to find: machines are nobody's, neither for a while nor as long as pods wait for them. */
+function losesPromises(): boolean {
+  return planted('loses-nominations');
 }
 
 /** What consolidation cares about. */

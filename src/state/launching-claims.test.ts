@@ -50,6 +50,16 @@ describe('NodeClaims that have no machine yet', () => {
     expect(claims.hold()?.holds(pod('older', '05'))).toBe(false);
   });
 
+  test('of a static pool hold nothing', () => {
+    const claims = new LaunchingClaims();
+    claims.put(claim('a', '10'), 'one');
+    expect(claims.hold(() => true)).toBeUndefined();
+    claims.put(claim('b', '20'), 'two');
+    const hold = claims.hold(({ metadata }) => metadata.name === 'b');
+    expect([...hold!.clouds]).toEqual(['one']);
+    expect(hold?.holds(pod('older', '15'))).toBe(false);
+  });
+
   test('let go when they have their machine', () => {
     const claims = new LaunchingClaims();
     claims.put(claim('a', '10'), 'one');

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // NodeClaims that have no machine yet. What they will hold is not known, so nobody may plan again for the pods they were
-// made for, and nobody buys more of their cloud meanwhile. Other pods and other clouds do not wait for them.
+// made for, and nobody buys more of their cloud meanwhile. Other pods and other clouds do not wait for them, and nothing waits
+// for those of static pools: they are made for no pods, and one that cannot be launched is made again and again.
 import { labels } from '../api/labels.ts';
 import type { NodeClaim } from '../api/node-claim.ts';
 import type { Pod } from '../kube/kinds.ts';
@@ -48,13 +49,14 @@ export class LaunchingClaims {
     this.#names.delete(name);
   }
 
-  /** Undefined when every NodeClaim has its machine. */
-  hold(): LaunchHold | undefined {
+  /** Undefined when every NodeClaim that anything has to wait for has its machine. */
+  hold(isOfStaticPool: (claim: NodeClaim) => boolean = () => false): LaunchHold | undefined {
     if (this.#claims.size === 0) return undefined;
     const clouds = new Set<string>();
     const planned = new Set<string>();
     let newest = '';
     for (const [name, { claim, cloud }] of this.#claims) {
+      if (isOfStaticPool(claim)) continue;
       clouds.add(cloud);
       const pods = this.#plans.get(name);
       if (pods) for (const pod of pods) planned.add(pod);
@@ -62,6 +64,7 @@ export class LaunchingClaims {
       else if (claim.metadata.labels?.[labels.nodePool] !== undefined)
         newest = later(newest, claim.metadata.creationTimestamp ?? '');
     }
+    if (clouds.size === 0) return undefined;
     const holds = (pod: Pod): boolean =>
       planned.has(keyOf(pod)) || (newest !== '' && (pod.metadata.creationTimestamp ?? '') <= newest);
     return { clouds, holds };

@@ -93,4 +93,16 @@ describe('a budget', () => {
     const broken = { selector: { matchExpressions: [{ key: 'app', operator: 'Like', values: ['x'] }] } };
     expect(new PdbLimits([budget('pdb', { ...broken, maxUnavailable: 0 }, 0)]).blocking(web(), now)).toEqual([]);
   });
+
+  test('is found anew when the list it is in is another one', () => {
+    const closed = Object.freeze([budget('pdb', {}, 0)]);
+    expect(new PdbLimits(closed).blocking(web(), now)).toEqual(['default/pdb']);
+    expect(new PdbLimits(closed).blocking(web(), now)).toEqual(['default/pdb']);
+    expect(new PdbLimits(Object.freeze([budget('pdb', {}, 1)])).blocking(web(), now)).toEqual([]);
+    // A list that may still grow is read each time.
+    const open = [budget('pdb', {}, 1)];
+    expect(new PdbLimits(open).blocking(web(), now)).toEqual([]);
+    open[0] = budget('pdb', {}, 0);
+    expect(new PdbLimits(open).blocking(web(), now)).toEqual(['default/pdb']);
+  });
 });

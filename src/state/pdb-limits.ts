@@ -52,30 +52,32 @@ const noLabels: Labels = {};
 /** Frozen objects keep their identity: each budget's selector is compiled once. */
 const selectors = new WeakMap<PodDisruptionBudget, Selector>();
 
+/** The list of an informer is the same one until a budget changes: what was found for a pod's labels holds until then. */
+const sorted = new WeakMap<object, ReadonlyMap<string, NamespaceBudgets>>();
+
 /** The budgets of a cluster at one moment. */
 export class PdbLimits {
-  readonly #byNamespace = new Map<string, NamespaceBudgets>();
+  readonly #byNamespace: ReadonlyMap<string, NamespaceBudgets>;
 
   constructor(budgets: Iterable<PodDisruptionBudget>) {
-    let order = 0;
-    for (const budget of budgets) {
-      const namespace = budget.metadata.namespace ?? '';
-      const known = this.#byNamespace.get(namespace) ?? new NamespaceBudgets();
-      this.#byNamespace.set(namespace, known);
-      known.add({ budget, selector: selectorOf(budget), order: order++ });
-    }
+    const known = sorted.get(budgets);
+    this.#byNamespace = known ?? byNamespace(budgets);
+    if (!known && Object.isFrozen(budgets)) sorted.set(budgets, this.#byNamespace);
   }
 
   /**
    * The budgets, as `namespace/name`, that keep a pod from being evicted now. None for pods nobody would evict. A pod under
    * several budgets cannot be evicted at all, so all of them are named.
    */
-  blocking(pod: Pod, now: number): string[] {
-    return this.#blocking(pod, now, ({ status }) => (status?.disruptionsAllowed ?? 0) === 0);
+  blocking(pod: Pod, now: number): readonly string[] {
+    return this.#blocking(pod, now, allowsNone);
   }
 
   /** The first pod that cannot be evicted now, with the budgets in its way; undefined when all can. */
-  firstBlocked(pods: Iterable<Pod>, now: number): { readonly pod: Pod; readonly budgets: string[] } | undefined {
+  firstBlocked(
+    pods: Iterable<Pod>,
+    now: number,
+  ): { readonly pod: Pod; readonly budgets: readonly string[] } | undefined {
     for (const pod of pods) {
       const budgets = this.blocking(pod, now);
       if (budgets.length > 0) return { pod, budgets };
@@ -84,7 +86,7 @@ export class PdbLimits {
   }
 
   /** The budgets that will never let a pod go, whatever its siblings do: it makes no sense to wait for its eviction. */
-  fullyBlocking(pod: Pod, now: number): string[] {
+  fullyBlocking(pod: Pod, now: number): readonly string[] {
     return this.#blocking(pod, now, neverAllows);
   }
 
@@ -93,15 +95,34 @@ export class PdbLimits {
     return isReschedulable(pod) && isDisruptable(pod, now) && this.fullyBlocking(pod, now).length === 0;
   }
 
-  #blocking(pod: Pod, now: number, blocks: (budget: PodDisruptionBudget) => boolean): string[] {
+  #blocking(pod: Pod, now: number, blocks: (budget: PodDisruptionBudget) => boolean): readonly string[] {
     const mine = this.#byNamespace.get(pod.metadata.namespace ?? '')?.of(pod.metadata.labels) ?? [];
-    if (mine.length === 0 || !isEvictable(pod, now)) return [];
+    if (mine.length === 0 || !isEvictable(pod, now)) return none;
     // The eviction API refuses to choose between budgets.
     if (mine.length > 1) return mine.map(({ budget }) => keyOf(budget));
     const { budget } = mine[0]!;
-    if (budget.spec?.unhealthyPodEvictionPolicy === 'AlwaysAllow' && isUnready(pod)) return [];
-    return blocks(budget) ? [keyOf(budget)] : [];
+    if (budget.spec?.unhealthyPodEvictionPolicy === 'AlwaysAllow' && isUnready(pod)) return none;
+    return blocks(budget) ? [keyOf(budget)] : none;
   }
+}
+
+const none: readonly string[] = Object.freeze([]);
+
+function byNamespace(budgets: Iterable<PodDisruptionBudget>): ReadonlyMap<string, NamespaceBudgets> {
+  const all = new Map<string, NamespaceBudgets>();
+  let order = 0;
+  for (const budget of budgets) {
+    const namespace = budget.metadata.namespace ?? '';
+    const known = all.get(namespace) ?? new NamespaceBudgets();
+    all.set(namespace, known);
+    known.add({ budget, selector: selectorOf(budget), order: order++ });
+  }
+  return all;
+}
+
+/** A budget that lets no pod go now. */
+function allowsNone({ status }: PodDisruptionBudget): boolean {
+  return (status?.disruptionsAllowed ?? 0) === 0;
 }
 
 /** A budget whose arithmetic leaves no pod over, however many there are. */

@@ -29,7 +29,7 @@ export class PoolTotals {
     const before = this.#shares.get(node);
     const pool = gone ? undefined : node.nodePool;
     const amounts = pool === undefined || node.markedForDeletion ? noAmounts : node.capacity;
-    if (before && before.pool === pool && before.amounts === amounts) return;
+    if (before && before.pool === pool && areSame(before.amounts, amounts)) return;
     if (before) this.#remove(node, before);
     if (pool !== undefined) this.#add(node, { pool, amounts });
     if (before && before.pool !== pool) this.#onChange(before.pool);
@@ -64,6 +64,14 @@ export class PoolTotals {
     for (const name of share.amounts.keys()) if (pool.usage.get(name) === 0n) pool.usage.delete(name);
     if (pool.nodes.size === 0) this.#pools.delete(share.pool);
   }
+}
+
+/** A node is read anew whenever it or its NodeClaim changes; what it has is hardly ever different. */
+function areSame(a: ReadonlyAmounts, b: ReadonlyAmounts): boolean {
+  if (a === b) return true;
+  if (a.size !== b.size) return false;
+  for (const [name, amount] of a) if (b.get(name) !== amount) return false;
+  return true;
 }
 
 const nobody: ReadonlySet<StateNode> = new Set();

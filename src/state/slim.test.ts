@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, test } from 'vitest';
+import { deepFreeze } from '../base/freeze.ts';
 import { kinds, type Pod } from '../kube/kinds.ts';
 import { slimNode, slimPod, slimTransforms } from './slim.ts';
 import { boundPod, node } from './testing/objects.ts';
@@ -47,6 +48,15 @@ const full: Pod = {
 };
 
 describe('a pod in memory', () => {
+  test('is the new one also when a list that was cut short is read again', () => {
+    const keep = slimTransforms()(kinds.Pod)!;
+    const waiting = deepFreeze({ ...full, spec: { ...full.spec, nodeName: undefined } } as unknown as Pod);
+    const placed = deepFreeze({ ...full, spec: { ...full.spec, nodeName: 'node-2' } });
+    const stored = keep(waiting);
+    expect(keep(placed, stored).spec.nodeName).toBe('node-2');
+    expect(keep(placed, stored).spec.nodeName).toBe('node-2');
+  });
+
   test('keeps what scheduling and draining look at', () => {
     expect(slimPod(full)).toEqual({
       apiVersion: 'v1',

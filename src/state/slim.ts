@@ -51,7 +51,18 @@ export function slimTransforms(): <T extends KubeObject>(
   type: ResourceType<T>,
 ) => ((object: T, old?: T) => T) | undefined {
   const interner = new Interner();
-  const pods = (pod: Pod, old?: Pod): Pod => slimPod(pod, interner, old);
+  /** Pods as they came last, by UID, and what was made of them. Only frozen ones: those that are parsed anew have no part in common. */
+  const last = new Map<string, { readonly pod: Pod; readonly slim: Pod }>();
+  const pods = (pod: Pod, old?: Pod): Pod => {
+    const { uid } = pod.metadata;
+    if (uid === undefined || !Object.isFrozen(pod)) return slimPod(pod, interner, old);
+    const known = last.get(uid);
+    // Not everything that is made is kept: a list that is cut short is made again, beside what was there before it.
+    const slim = slimPod(pod, interner, old, known?.slim === old ? known?.pod : undefined);
+    if (last.size >= maxParts) last.clear();
+    last.set(uid, { pod, slim });
+    return slim;
+  };
   return <T extends KubeObject>(type: ResourceType<T>) => {
     const same = (other: ResourceType): boolean => other.group === type.group && other.kind === type.kind;
     if (same(kinds.Pod)) return pods as unknown as (object: T, old?: T) => T;
@@ -63,11 +74,12 @@ export function slimTransforms(): <T extends KubeObject>(
 /**
  * A pod without what nobody reads. Parts that did not change are those of `old`, the same pod as it was. On a node it is `old`
  * itself, with the version it had, when nothing that is kept changed: of most of what a kubelet writes nobody has to hear. While
- * it waits, whatever is written says that a scheduler has looked at it again, and could not help it.
+ * it waits, whatever is written says that a scheduler has looked at it again, and could not help it. `last` is what `old` was made
+ * of: what a write did not touch is the very same in process.
  */
-export function slimPod(pod: Pod, sharing: Sharing = nobody, old?: Pod): Pod {
-  const metadata = slimMetadata(pod.metadata, sharing, old?.metadata);
-  const spec = slimSpec(pod.spec, sharing, old?.spec);
+export function slimPod(pod: Pod, sharing: Sharing = nobody, old?: Pod, last?: Pod): Pod {
+  const metadata = slimMetadata(pod.metadata, sharing, old?.metadata, last?.metadata);
+  const spec = old && last?.spec === pod.spec ? old.spec : slimSpec(pod.spec, sharing, old?.spec);
   const status = pod.status && slimStatus(pod.status, sharing, old?.status);
   const isSaid = old !== undefined && spec === old.spec && status === old.status;
   if (isSaid && spec.nodeName && isSame(metadata, old.metadata, 'resourceVersion')) return old;
@@ -83,15 +95,19 @@ export function slimNode(node: Node): Node {
   return { ...node, metadata, status };
 }
 
-function slimMetadata(metadata: ObjectMeta, sharing: Sharing, old?: ObjectMeta): ObjectMeta {
+function slimMetadata(metadata: ObjectMeta, sharing: Sharing, old?: ObjectMeta, last?: ObjectMeta): ObjectMeta {
   const { managedFields: _fields, generateName: _prefix, labels, annotations, ownerReferences, ...rest } = metadata;
   const kept: ObjectMeta = rest;
   if (rest.namespace !== undefined) kept.namespace = sharing.text(rest.namespace);
   if (rest.creationTimestamp) kept.creationTimestamp = sharing.text(rest.creationTimestamp);
-  if (labels) kept.labels = sharing.part(labels, old?.labels);
+  if (labels) kept.labels = last?.labels === labels ? old!.labels! : sharing.part(labels, old?.labels);
   const known = annotations && keptOf(annotations);
   if (known) kept.annotations = sharing.part(known, old?.annotations);
-  if (ownerReferences) kept.ownerReferences = sharing.part(ownerReferences, old?.ownerReferences);
+  if (ownerReferences)
+    kept.ownerReferences =
+      last?.ownerReferences === ownerReferences
+        ? old!.ownerReferences!
+        : sharing.part(ownerReferences, old?.ownerReferences);
   if (old?.finalizers && deepEqual(rest.finalizers, old.finalizers)) kept.finalizers = old.finalizers;
   return kept;
 }

@@ -34,7 +34,7 @@ export interface SnapshotOptions {
  * could be bought. One consistent state: nothing is awaited.
  */
 export function snapshotProblem(state: ClusterState, options: SnapshotOptions): Problem {
-  const { catalog, now, settings } = options;
+  const { catalog, registry, now, settings } = options;
   const { sources } = state;
   const nodes: Node[] = [];
   const nodeClaims: NodeClaim[] = [];
@@ -46,11 +46,13 @@ export function snapshotProblem(state: ClusterState, options: SnapshotOptions): 
       nodeClaims.push(machine.nodeClaim);
     const name = (machine.node ?? machine.nodeClaim)?.metadata.name ?? '';
     if (machine.markedForDeletion) marked.push(name);
-    if (machine.isNominated(now)) nominations[name] = formatTime(machine.nominatedUntil);
+    const promisedForMs = state.nominatedForMs(machine.key);
+    if (promisedForMs > 0) nominations[name] = formatTime(now + promisedForMs);
   }
   const candidates = namesOf(state, options.candidates);
   const closedToMoves = namesOf(state, options.closedToMoves);
   const pending = [...(options.pending ?? state.pendingPods())];
+  const declared = registry.providers.flatMap(({ disruptionReasons = [] }) => disruptionReasons);
   return {
     now: formatTime(now),
     nodePools: catalog.pools,
@@ -69,6 +71,7 @@ export function snapshotProblem(state: ClusterState, options: SnapshotOptions): 
     state: {
       markedForDeletion: marked,
       nominations,
+      ...(declared.length > 0 ? { disruptionReasons: declared } : {}),
       candidates,
       closedToMoves,
       ...(options.keepsPromises ? { promised: promisesTo(state, pending) } : {}),

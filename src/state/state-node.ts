@@ -220,11 +220,7 @@ export class StateNode {
     return this.#marked || this.#deleted;
   }
 
-  /** Promised to pods that are not bound yet. */
-  isNominated(now: number): boolean {
-    return now < this.#nominatedUntil;
-  }
-
+  /** Until when it is promised to pods that are not bound yet, on the clock of whoever keeps it: `Machines.isNominated` asks. */
   get nominatedUntil(): number {
     return this.#nominatedUntil;
   }

@@ -8,7 +8,7 @@ interface Vacancy {
   readonly until: number;
 }
 
-/** By the UID of the pods' owner, in the order they became vacant. Times are milliseconds since 1970. */
+/** By the UID of the pods' owner, in the order they became vacant. Times are monotonic. */
 export class Vacancies {
   readonly #byOwner = new Map<string, Vacancy[]>();
 

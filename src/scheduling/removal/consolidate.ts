@@ -54,6 +54,10 @@ export interface ConsolidateOptions<T extends Removable> {
   readonly explain?: (node: T, why: string) => void;
   /** What moving a pod is worth, by the hour; 0 unless told. */
   readonly movePrice?: number;
+  /** What `problem` was compiled to before, and what was found out about it; worked out unless told. */
+  readonly removals?: Removals;
+  /** Whether it is enough to know that something can be done: the first command that is found is all there is then. */
+  readonly any?: boolean;
   /** Whether time is up: what was found until then stands. */
   readonly expired?: () => boolean;
 }
@@ -64,23 +68,32 @@ const largeCluster = 128;
 const promising = 0.02;
 /** How many nodes are replaced together at most. */
 const largestChunk = 32;
+/** At a glance: more together take longest and say least. Of 757 glances 225 found something with 8, and 223 with 32. */
+const chunkAtGlance = 8;
 /** How many nodes one command may remove: it waits for all of its machines, and is given up as a whole. */
 const largestCommand = 64;
 
 /** The commands, each of which saves by itself; together they leave every pod a place. */
 export function* consolidate<T extends Removable>(options: ConsolidateOptions<T>): Steps<RemovalCommand<T>[]> {
   const isLarge = options.removable.length > largeCluster;
-  const removals = yield* Removals.inSteps(options.problem, !isLarge);
+  const removals = options.removals ?? (yield* Removals.inSteps(options.problem, isLarge ? 'quick' : 'thorough'));
   let best: { commands: RemovalCommand<T>[]; gain: number } | undefined;
-  for (const strategy of isLarge ? [quickest] : strategies) {
+  const all = isLarge ? [plain] : options.any ? eager : strategies;
+  const gains = new Set<number>();
+  const known = new Map<string, RemovalCommand<T>[]>();
+  for (const strategy of all) {
     const search = new Search(options, removals, best !== undefined);
-    const commands = yield* search.run(strategy);
+    const steps = search.stepsOf(strategy);
+    const commands: RemovalCommand<T>[] = known.get(steps.join()) ?? (yield* search.run(steps));
+    known.set(steps.join(), commands);
     const gain = commands.reduce((sum, command) => sum + gainOf(command, options.movePrice ?? 0), 0);
     if (!best || gain > best.gain * (1 + 1e-9)) best = { commands, gain };
     removals.reset();
     if (options.expired?.()) break;
     // Where no node could go or be replaced by itself, no order of doing so helps: only zones as a whole are left to try.
-    if (commands.length === 0 && strategy !== strategies[0]) break;
+    if (commands.length === 0 ? strategy !== all[0] : options.any) break;
+    gains.add(Math.round(gain * 1e6));
+    if (strategy === plain && gains.size === 1) break;
   }
   if (best!.commands.length === 0 && !options.expired?.()) {
     const search = new Search(options, removals, true);
@@ -111,21 +124,29 @@ function gainOf<T extends Removable>({ nodes, claims, pods }: RemovalCommand<T>,
   return claims.reduce((sum, claim) => sum - claim.price - 1e-5, price) - pods * (movePrice + 1e-6);
 }
 
-/** In which order to try what. None is best for every cluster: all are tried, and the one that saves most is taken. */
+/** In which order to try what. */
 type Strategy = readonly ('delete' | 'delete wasteful' | 'replace' | 'replace all' | 'replace zones' | 'reshape')[];
+
+/**
+ * The only one in large clusters. Where it saves as much as those before it, as unlike it as can be, so do those after it: in 129 of 133
+ * such searches. In all of them together they would have saved a percent more.
+ */
+const plain: Strategy = ['delete', 'replace'];
+
+/** None is best for every cluster: they are tried in turn, and the one that saves most is taken. */
 const strategies: readonly Strategy[] = [
   ['replace all', 'delete', 'replace'],
   ['replace zones', 'delete', 'replace'],
-  ['delete', 'replace'],
+  plain,
   ['replace', 'delete', 'replace'],
   ['delete wasteful', 'replace'],
 ];
 
+/** For whoever wants to know whether there is anything: what is most likely to find it, and takes least, comes first. */
+const eager: readonly Strategy[] = [['delete', 'replace all', 'replace'], ['replace zones']];
+
 /** For where no other helps. */
 const lastResort: Strategy = ['reshape'];
-
-/** For large clusters. */
-const quickest: Strategy = ['delete', 'replace'];
 
 interface Draft<T> {
   readonly nodes: T[];
@@ -143,11 +164,13 @@ class Search<T extends Removable> {
   readonly #draftOf = new Map<number, Draft<T>>();
   /** By pod: where it is now; -1 on a machine to be bought. */
   readonly #whereabouts = new Map<number, number>();
+  readonly #largestChunk: number;
 
   /** `quiet`: reasons were told before. */
   constructor(options: ConsolidateOptions<T>, removals: Removals, quiet: boolean) {
     const { explain: _, ...rest } = options;
     this.#options = quiet ? rest : options;
+    this.#largestChunk = options.any ? chunkAtGlance : largestChunk;
     this.#removals = removals;
     for (const removable of options.removable) {
       const slot = this.#removals.slotOf(removable.node);
@@ -156,9 +179,18 @@ class Search<T extends Removable> {
     }
   }
 
+  /** A strategy without its first step where that has nothing to do: then it is like another one. */
+  stepsOf(strategy: Strategy): Strategy {
+    const isIdle =
+      (strategy[0] === 'replace all' && this.#together() === undefined) ||
+      (strategy[0] === 'replace zones' && this.#zones().length === 0);
+    return isIdle ? strategy.slice(1) : strategy;
+  }
+
   *run(strategy: Strategy): Steps<RemovalCommand<T>[]> {
     for (const step of strategy) {
       yield;
+      if (this.#expired()) break;
       if (step === 'replace') yield* this.#replace();
       else if (step === 'replace all') this.#replaceAll();
       else if (step === 'replace zones') yield* this.#replaceZones();
@@ -180,8 +212,9 @@ class Search<T extends Removable> {
     }));
   }
 
+  /** Whether to leave it at what was found. */
   #expired(): boolean {
-    return this.#options.expired?.() ?? false;
+    return (this.#options.any === true && this.#drafts.size > 0) || (this.#options.expired?.() ?? false);
   }
 
   *#delete(slots: readonly number[]): Steps<void> {
@@ -222,7 +255,7 @@ class Search<T extends Removable> {
       taken.set(pool, (taken.get(pool) ?? 0) + 1);
       chunk.push(slot);
       if (this.#expired()) return;
-      if (chunk.length < largestChunk) continue;
+      if (chunk.length < this.#largestChunk) continue;
       yield* this.#tryReplace(chunk);
       chunk = [];
       taken.clear();
@@ -256,18 +289,28 @@ class Search<T extends Removable> {
 
   /** All that are wasteful in a zone at once, one zone after the other. */
   *#replaceZones(): Steps<void> {
+    const most = this.#options.any ? chunkAtGlance : Number.POSITIVE_INFINITY;
+    for (const slots of this.#zones())
+      for (let from = 0; from < slots.length; from += most) yield* this.#tryReplace(slots.slice(from, from + most));
+  }
+
+  /** Several that are wasteful in the same zone, where there is more than one. */
+  #zones(): number[][] {
     const byZone = Map.groupBy(this.#wasteful(), (slot) => this.#bySlot.get(slot)!.zone);
-    if (byZone.size < 2) return;
-    for (const slots of byZone.values()) if (slots.length > 1) yield* this.#tryReplace(slots);
+    return byZone.size < 2 ? [] : [...byZone.values()].filter(({ length }) => length > 1);
   }
 
   /** All that are wasteful at once, where that is not too much for one command. */
   #replaceAll(): void {
+    const slots = this.#together();
+    const removal = slots && this.#leanest(slots);
+    if (removal && !this.#settle(removal)) this.#removals.takeBack();
+  }
+
+  #together(): number[] | undefined {
     const slots = this.#wasteful();
     const nodes = slots.map((slot) => this.#bySlot.get(slot)!);
-    if (slots.length < 2 || slots.length > largeCluster || !this.#budgetFor(nodes)) return;
-    const removal = this.#leanest(slots);
-    if (removal && !this.#settle(removal)) this.#removals.takeBack();
+    return slots.length < 2 || slots.length > largeCluster || !this.#budgetFor(nodes) ? undefined : slots;
   }
 
   /** Replaces nodes, but none of them by its like: what would be bought again at the same price stays where it is. */

@@ -22,6 +22,7 @@ import { Thrift, ThriftMemo } from '../thrift.ts';
 import { type Group, passesFilter } from '../topology.ts';
 import { canAttach } from '../volumes.ts';
 import { compileInSteps, type NodeKind, type Target, type World } from '../world.ts';
+import { Answers } from './answers.ts';
 import { LeastCost } from './least-cost.ts';
 import { type Reshaped, reshape } from './reshape.ts';
 
@@ -44,7 +45,7 @@ interface Order {
 }
 
 /** A packing, and what it buys. */
-interface Purchase {
+export interface Purchase {
   readonly packed: Packed;
   readonly claims: readonly NewNodeClaim[];
   readonly price: number;
@@ -57,19 +58,22 @@ interface Way {
   readonly joins?: Joins;
 }
 
+/**
+ * How much work goes into a replacement. `glance`: whether there is one at all; `quick`: in large clusters; `thorough`: for what is done.
+ */
+export type Effort = 'glance' | 'quick' | 'thorough';
+
 /** Tried where the usual packing is far from the bound. */
 const thrifty: Way = { tolerance: 1.1 };
 const farFromBound = 1.15;
+/** What costs this many times too much in the usual way is not tried in another: one of 250 such questions had an answer. */
+const hopeless = 1.5;
+/** Takes a third of the time, and finds something cheaper more often; what it finds lasts less well. */
+const frugal: Way = { joins: 'cheapest' };
+/** What costs more than this many times too much is not tried in another way at a glance. */
+const nearlyCheaper = 1.3;
 /** Tried for a few pods that something cheaper was found for: perhaps there is something cheaper still. */
-const otherWays: readonly Way[] = [
-  { joins: 'cheapest' },
-  { tolerance: 1.01 },
-  { tolerance: 2 },
-  { tolerance: 1.1, ties: 'first' },
-  { tolerance: 1.1, ties: 'last' },
-  { joins: 'cheapest', ties: 'first' },
-  { joins: 'cheapest', ties: 'last' },
-];
+const otherWays: readonly Way[] = [frugal, { tolerance: 2 }, { joins: 'cheapest', ties: 'last' }];
 const fewPods = 400;
 /** Machines that are likely to last may cost a little more. */
 const sturdy = { most: 16, allowance: 1.08, thorough: true };
@@ -78,12 +82,20 @@ const exchangesPerNode = 20;
 /** A price this near to the bound is not worth another packing. */
 const nearBound = 1.02;
 
+function priceOf(world: World, { nodes }: Packed): number {
+  const finalizer = new Finalizer(world);
+  return nodes.reduce((sum, node) => sum + finalizer.priceOf(node), 0);
+}
+
+function purchase(world: World, packed: Packed, price: number): Purchase {
+  const finalizer = new Finalizer(world);
+  return { packed, claims: packed.nodes.map((node) => finalizer.claimOf(node)), price };
+}
+
 /** What a packing buys, if it costs less than `budget`. */
 function cheaperPurchase(world: World, packed: Packed, budget: number): Purchase | undefined {
-  const finalizer = new Finalizer(world);
-  const price = packed.nodes.reduce((sum, node) => sum + finalizer.factsOf(node).claim.price, 0);
-  if (!(price < budget * (1 - 1e-9))) return undefined;
-  return { packed, claims: packed.nodes.map((node) => finalizer.claimOf(node)), price };
+  const price = priceOf(world, packed);
+  return price < budget * (1 - 1e-9) ? purchase(world, packed, price) : undefined;
 }
 
 export class Removals {
@@ -110,28 +122,25 @@ export class Removals {
   readonly #reservations = new Map<string, number>();
   /** Says why the last replacement could not be had; looked into only when somebody asks. */
   #whyNot: (() => string) | undefined;
-  /** What was bought for whom while nothing had been kept. */
-  readonly #answers = new Map<
-    string,
-    { readonly purchase: Purchase | undefined; readonly whyNot: (() => string) | undefined }
-  >();
+  readonly #answers = new Answers();
+  readonly #memo = new ThriftMemo();
   /** What takes the question back. */
   #undo: (() => void)[] = [];
   /** What takes back all that was kept. */
   #kept: (() => void)[] = [];
 
-  readonly #thorough: boolean;
+  readonly #effort: Effort;
 
-  /** `problem.state.candidates` names the nodes that may be asked about. `thorough`: more ways to pack are tried. */
-  static *inSteps(problem: Problem, thorough: boolean): Steps<Removals> {
+  /** `problem.state.candidates` names the nodes that may be asked about. */
+  static *inSteps(problem: Problem, effort: Effort): Steps<Removals> {
     const world = yield* compileInSteps(problem, { candidatesStay: true });
     yield;
-    return new Removals(problem, world, thorough);
+    return new Removals(problem, world, effort);
   }
 
   /** `world` is compiled from the problem, and this one's own. */
-  private constructor(problem: Problem, world: World, thorough: boolean) {
-    this.#thorough = thorough;
+  private constructor(problem: Problem, world: World, effort: Effort) {
+    this.#effort = effort;
     this.world = world;
     const { batch, targets } = this.world;
     this.#pods = targets.map(() => undefined);
@@ -216,14 +225,17 @@ export class Removals {
     budget: number,
     isPromising: (claims: readonly NewNodeClaim[]) => boolean = () => true,
   ): Removal | undefined {
+    const known = this.#answers.of(slots, budget);
+    this.#whyNot = known?.whyNot;
+    if (known && !known.purchase) return undefined;
     const pods = this.#takeAway(slots);
-    this.#whyNot = undefined;
     if (this.#mindsUndecided(pods)) {
       this.#whyNot = () => 'where its pods may go depends on nodes that are still to come';
       this.takeBack();
       return undefined;
     }
-    const best = this.#bought({ slots, pods, budget, isPromising });
+    const best = known?.purchase ?? this.#buy({ slots, pods, budget, isPromising });
+    if (!known) this.#answers.note(slots, budget, { purchase: best, whyNot: this.#whyNot });
     if (!best) {
       this.takeBack();
       return undefined;
@@ -267,46 +279,36 @@ export class Removals {
     return { slots, moves, claims: best.claims };
   }
 
-  /** What is bought for these pods; every strategy asks the same of a cluster from which nothing is gone for good. */
-  #bought(order: Order): Purchase | undefined {
-    if (this.#kept.length > 0) return this.#buy(order);
-    const { slots, budget } = order;
-    const key = `${budget} ${slots.join()}`;
-    const known = this.#answers.get(key);
-    if (known) {
-      this.#whyNot = known.whyNot;
-      return known.purchase;
-    }
-    const purchase = this.#buy(order);
-    this.#answers.set(key, { purchase, whyNot: this.#whyNot });
-    return purchase;
-  }
-
   /** The cheapest way to pack these pods for less than `budget`. */
   #buy({ slots, pods, budget, isPromising }: Order): Purchase | undefined {
     let best: Purchase | undefined;
     const order = Int32Array.from(pods);
     const world: World = { ...this.world, refused: this.#cursors, batch: { ...this.world.batch, order } };
     const restore = this.#remember(pods);
-    const memo = new ThriftMemo();
-    const attempt = ({ tolerance, ties, joins }: Way): void => {
+    const memo = this.#memo;
+    const attempt = ({ tolerance, ties, joins }: Way): number => {
       const thrift = tolerance === undefined ? undefined : new Thrift(tolerance, memo);
       const packed = new Packer(world, {}, thrift, order, ties, joins).run();
       const [failed] = packed.failed;
       if (failed) this.#whyNot ??= () => this.#sayFailed(failed, packed);
-      else {
-        best = cheaperPurchase(world, packed, best?.price ?? budget) ?? best;
-      }
+      const price = failed ? Number.POSITIVE_INFINITY : priceOf(world, packed);
+      if (price < (best?.price ?? budget) * (1 - 1e-9)) best = purchase(world, packed, price);
       restore(packed);
+      return price;
     };
-    attempt({});
+    const usual = attempt({});
     if (best && !isPromising(best.claims)) return best;
     // Other ways cost more to find: only where the bound says that much is left to gain.
     const bound = this.leastCost(slots);
-    if (pods.length > 1 && (best?.price ?? budget) > farFromBound * bound) attempt(thrifty);
-    if (this.#thorough && pods.length > 1 && pods.length <= fewPods)
-      for (const way of otherWays) if (best && best.price > nearBound * bound) attempt(way);
-    if (!best || !this.#thorough) return best;
+    const isFar = (by: number): boolean => pods.length > 1 && (best?.price ?? budget) > by * bound;
+    if (this.#effort === 'glance') {
+      const least = isFar(farFromBound) && pods.length <= fewPods ? Math.min(usual, attempt(frugal)) : usual;
+      if (!best && slots.length > 1 && least < nearlyCheaper * budget && isFar(farFromBound)) attempt(thrifty);
+      return best;
+    }
+    if (usual < hopeless * budget && isFar(farFromBound)) attempt(thrifty);
+    if (this.#effort === 'quick' || !best) return best;
+    if (pods.length <= fewPods) for (const way of otherWays) if (isFar(nearBound)) attempt(way);
     if (best.price > nearBound * bound) best = this.#exchanged(world, best) ?? best;
     return this.#sturdy(world, best, budget) ?? best;
   }
@@ -352,7 +354,9 @@ export class Removals {
   }
 
   /** The last question is kept: the nodes are gone, and their pods where it put them. */
-  keep({ slots, moves }: Removal): void {
+  keep(removal: Removal): void {
+    const { slots, moves } = removal;
+    this.#answers.keep(removal);
     this.#kept.push(...this.#undo);
     this.#undo = [];
     this.#touched.clear();
@@ -377,6 +381,7 @@ export class Removals {
     this.takeBack();
     for (let i = this.#kept.length - 1; i >= 0; i--) this.#kept[i]!();
     this.#kept = [];
+    this.#answers.reset();
     for (const cursors of this.#cursors) cursors.clear();
   }
 

@@ -6,7 +6,7 @@ import type { Node, Pod } from '../objects.ts';
 import type { Problem } from '../problem.ts';
 import { instanceType, node, nodePool, pod } from '../testing/builders.ts';
 import { anti, hostname, offers, zone } from '../testing/place.ts';
-import { consolidate, type Removable, type RemovalCommand } from './consolidate.ts';
+import { type ConsolidateOptions, consolidate, type Removable, type RemovalCommand } from './consolidate.ts';
 import { Removals } from './removals.ts';
 
 /** Machines with little and with much memory, each cheap for what it has. */
@@ -65,10 +65,15 @@ function clusterOf(machines: readonly Machine[]): { problem: Problem; removable:
   return { problem, removable };
 }
 
-function commandsFor(machines: readonly Machine[], budget = Number.POSITIVE_INFINITY): RemovalCommand<Removable>[] {
+function commandsFor(
+  machines: readonly Machine[],
+  budget = Number.POSITIVE_INFINITY,
+  options: Pick<ConsolidateOptions<Removable>, 'any'> = {},
+): RemovalCommand<Removable>[] {
   const { problem, removable } = clusterOf(machines);
   return finish(
     consolidate({
+      ...options,
       problem,
       removable,
       budget: () => budget,
@@ -102,7 +107,7 @@ function random(count: number, seed: number): Machine[] {
 describe('groups of nodes to replace', () => {
   test.each([1, 2, 3, 4, 5, 6, 7, 8])('lose no pod and no node, and save, seed %i', (seed) => {
     const { problem, removable } = clusterOf(random(40, seed));
-    const removals = finish(Removals.inSteps(problem, false));
+    const removals = finish(Removals.inSteps(problem, 'quick'));
     const priceBy = new Map(removable.map(({ node: name, price }) => [removals.slotOf(name)!, price]));
     const groups = removals.reshapings([...priceBy.keys()], (slot) => priceBy.get(slot)!);
     expect(groups.length).toBeGreaterThan(0);
@@ -157,8 +162,42 @@ describe('nodes that are each good for what they hold', () => {
 
   test('stay where their pods are tied to the host', () => {
     const { problem, removable } = clusterOf(mixed(10, { labels: { app: 'tied' }, spec: anti('other', hostname) }));
-    const removals = finish(Removals.inSteps(problem, false));
+    const removals = finish(Removals.inSteps(problem, 'quick'));
     const slots = removable.map(({ node: name }) => removals.slotOf(name)!);
     expect(removals.reshapings(slots, () => 1)).toEqual([]);
   });
+});
+
+describe('whoever asks whether anything can be done', () => {
+  test.each([1, 2, 3, 4])('gets one command where there are many, seed %i', (seed) => {
+    const machines = random(40, seed);
+    const [one, ...others] = commandsFor(machines, Number.POSITIVE_INFINITY, { any: true });
+    expect(one!.nodes.length).toBeGreaterThan(0);
+    expect(others).toEqual([]);
+    expect(saved([one!])).toBeGreaterThan(0);
+    expect(saved([one!])).toBeLessThanOrEqual(saved(commandsFor(machines)));
+  });
+
+  test('hears of nodes that only together can be replaced', () => {
+    expect(commandsFor(mixed(8), Number.POSITIVE_INFINITY, { any: true }).length).toBeGreaterThan(0);
+  });
+});
+
+test('pods for which nothing is on sale any more keep their nodes, and the search ends', () => {
+  const { problem, removable } = clusterOf(
+    [0, 1, 2].map((i) => ({ type: 'm-8-8', pods: [pod(`huge-${i}`, { requests: { cpu: '10' } })] })),
+  );
+  const nodes = problem.nodes!.map((one) => ({
+    ...one,
+    status: { ...one.status, allocatable: { cpu: '12', memory: '64Gi', pods: '50' } },
+  }));
+  const commands = finish(
+    consolidate({
+      problem: { ...problem, nodes },
+      removable: removable.map((one) => ({ ...one, price: 10 })),
+      budget: () => Number.POSITIVE_INFINITY,
+      approve: (_, claims) => claims,
+    }),
+  );
+  expect(commands).toEqual([]);
 });

@@ -20,6 +20,14 @@ test('the same is not told twice within two minutes, unless its kind says how lo
   expect(eventKinds.failedDraining.dedupeMs).toBe(120_000);
 });
 
+test('what stands for hours is told again while the cluster still remembers, and not in each window', () => {
+  const standing = Object.values(eventKinds).filter(({ dedupeMs, repeatMs }) => repeatMs !== dedupeMs);
+  expect(new Set(standing.map(({ reason }) => reason))).toEqual(
+    new Set(['DisruptionBlocked', 'Unconsolidatable', 'NodeRepairBlocked', 'DoNotDisruptUntil']),
+  );
+  for (const { repeatMs } of standing) expect(repeatMs).toBe(1_800_000);
+});
+
 test('a change of condition is told under the name of the condition', () => {
   expect(conditionEvent('Launched')).toMatchObject({ reason: 'Launched', type: 'Normal' });
 });

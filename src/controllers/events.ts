@@ -10,8 +10,10 @@ import { TokenBucket } from '../kube/rate-limiter.ts';
 export interface EventKind {
   readonly reason: string;
   readonly type: 'Normal' | 'Warning';
-  /** For how long the same event is not told again. */
+  /** For how long the same event is not told again, whatever it says. */
   readonly dedupeMs: number;
+  /** For how long the same words are not told again. */
+  readonly repeatMs: number;
   /** The kinds of objects it is about. */
   readonly on: readonly string[];
   /** What it means, for the reference. */
@@ -19,19 +21,25 @@ export interface EventKind {
 }
 
 const minute = 60_000;
+/**
+ * What stands for hours is told again before kube-apiserver forgets the last time (an hour), and not in every window: on a
+ * cluster at rest nearly all writes were events about what had not changed.
+ */
+const standingMs = 30 * minute;
 
 interface Described {
   readonly on: readonly string[];
   readonly help: string;
   readonly dedupeMs?: number;
+  readonly repeatMs?: number;
 }
 
-function normal(reason: string, { on, help, dedupeMs = 2 * minute }: Described): EventKind {
-  return { reason, type: 'Normal', dedupeMs, on, help };
+function normal(reason: string, { on, help, dedupeMs = 2 * minute, repeatMs = dedupeMs }: Described): EventKind {
+  return { reason, type: 'Normal', dedupeMs, repeatMs, on, help };
 }
 
-function warning(reason: string, { on, help, dedupeMs = 2 * minute }: Described): EventKind {
-  return { reason, type: 'Warning', dedupeMs, on, help };
+function warning(reason: string, { on, help, dedupeMs = 2 * minute, repeatMs = dedupeMs }: Described): EventKind {
+  return { reason, type: 'Warning', dedupeMs, repeatMs, on, help };
 }
 
 const pod = ['Pod'];
@@ -62,12 +70,14 @@ export const eventKinds = {
   disruptionBlocked: normal('DisruptionBlocked', {
     on: machine,
     help: 'The machine cannot be disrupted now; the message says what stands in the way.',
+    repeatMs: standingMs,
   }),
   /** On a NodePool whose budget is zero. */
   poolDisruptionBlocked: normal('DisruptionBlocked', {
     on: pool,
     help: 'A budget of the NodePool allows no disruption now.',
     dedupeMs: minute,
+    repeatMs: standingMs,
   }),
   disruptionLaunching: normal('DisruptionLaunching', {
     on: claim,
@@ -85,6 +95,7 @@ export const eventKinds = {
     on: machine,
     help: 'Consolidation leaves the machine as it is; the message says why.',
     dedupeMs: 15 * minute,
+    repeatMs: standingMs,
   }),
   consolidationCandidate: normal('ConsolidationCandidate', {
     on: machine,
@@ -102,6 +113,7 @@ export const eventKinds = {
     on: machine,
     help: 'The node is unhealthy, and too many others are as well: it is not replaced.',
     dedupeMs: 15 * minute,
+    repeatMs: standingMs,
   }),
   // Termination
   evicted: normal('Evicted', { on: pod, help: 'The pod was evicted, because its node goes away.' }),
@@ -143,6 +155,7 @@ export const eventKinds = {
   doNotDisruptUntil: normal('DoNotDisruptUntil', {
     on: pod,
     help: 'The pod protects its node until the time in the message.',
+    repeatMs: standingMs,
   }),
   doNotDisruptGracePeriodElapsed: normal('DoNotDisruptGracePeriodElapsed', {
     on: pod,
@@ -172,7 +185,7 @@ export interface EventOptions {
   readonly limiter?: { tryTake(): boolean };
 }
 
-/** An event of a kind about an object; the same kind about the same object is told once in its window, whatever it says. */
+/** An event of a kind about an object; the same kind about the same object is told once in its window, whatever it says, and the same words as its kind says. */
 export function eventOf(
   kind: EventKind,
   object: KubeObject,

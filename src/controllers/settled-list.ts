@@ -6,10 +6,8 @@ import { type KubeObject, keyOf } from '../kube/object.ts';
 export class SettledList<T extends KubeObject> {
   readonly #isAlike: (before: T, after: T) => boolean;
   #list: readonly T[] = [];
-  /** The list that was asked about last. */
+  /** The list that was asked about last: it differs from `#list` in nothing that matters. */
   #asked: readonly T[] = [];
-  /** As they were told of last. */
-  #byKey = new Map<string, T>();
 
   constructor(isAlike: (before: T, after: T) => boolean) {
     this.#isAlike = isAlike;
@@ -17,20 +15,31 @@ export class SettledList<T extends KubeObject> {
 
   /** The list as it was when something that matters last changed: the same object until then. */
   settled(list: readonly T[]): readonly T[] {
-    if (list === this.#asked) return this.#list;
+    const before = this.#asked;
+    if (list === before) return this.#list;
     this.#asked = list;
-    if (list.length === this.#list.length && list.every((object) => this.#isKnown(object))) return this.#list;
+    if (this.#areAlike(before, list)) return this.#list;
     this.#list = list;
-    this.#byKey = new Map(list.map((object) => [keyOf(object), object]));
     return list;
   }
 
-  #isKnown(object: T): boolean {
-    const key = keyOf(object);
-    const known = this.#byKey.get(key);
-    if (known === object) return true;
-    if (known === undefined || !this.#isAlike(known, object)) return false;
-    this.#byKey.set(key, object);
+  /** An object keeps its place in the lists of an informer for as long as it is there: mostly none is looked up. */
+  #areAlike(before: readonly T[], after: readonly T[]): boolean {
+    if (after.length !== before.length) return false;
+    for (let i = 0; i < after.length; i++) {
+      const [was, is] = [before[i]!, after[i]!];
+      if (was === is) continue;
+      if (keyOf(was) !== keyOf(is)) return this.#areAlikeByKey(before, after);
+      if (!this.#isAlike(was, is)) return false;
+    }
     return true;
+  }
+
+  #areAlikeByKey(before: readonly T[], after: readonly T[]): boolean {
+    const byKey = new Map(before.map((object) => [keyOf(object), object]));
+    return after.every((is) => {
+      const was = byKey.get(keyOf(is));
+      return was !== undefined && (was === is || this.#isAlike(was, is));
+    });
   }
 }

@@ -80,6 +80,25 @@ test.each([24 * 60 * minute, -24 * 60 * minute])(
   },
 );
 
+test.each([24 * 60 * minute, -24 * 60 * minute])(
+  'a clock that jumps by %s ms neither ends a promise to pods nor makes it last',
+  async (by) => {
+    world = await testWorld();
+    await openPool(world);
+    await machine(world, 'a');
+    world.state.nominate('fake://a');
+    run();
+    await world.advance(5000);
+    const now = world.clock.now.bind(world.clock);
+    vi.spyOn(world.clock, 'now').mockImplementation(() => now() + by);
+    // Promised for 20 s, and 15 s to stand the test of time.
+    await world.advance(29_000);
+    expect(await going(world)).toEqual([]);
+    await world.advance(2000);
+    expect(await going(world)).toEqual(['a']);
+  },
+);
+
 test('a replacement that never initialises ends its command after ten minutes, and the node stays', async () => {
   world = await testWorld();
   await openPool(world, { template: onDemand });

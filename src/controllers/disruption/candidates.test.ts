@@ -113,6 +113,13 @@ describe('pods that may not leave', () => {
     expect(candidates.map(({ machine: { name } }) => name)).toEqual(['bounded']);
     expect(blocked.map(({ machine: { name } }) => name)).toEqual(['free']);
   });
+
+  test('do so too where both are asked one after the other, and what is alike is found once', async () => {
+    const known: NonNullable<CandidateOptions['known']> = new Map();
+    expect(await find({ known })).toEqual(await find());
+    expect([...known.keys()].map(({ name }) => name)).toEqual(['free']);
+    expect(await find({ disruptionClass: 'eventual', known })).toEqual(await find({ disruptionClass: 'eventual' }));
+  });
 });
 
 describe('a candidate', () => {

@@ -49,6 +49,8 @@ export interface CandidateOptions {
   readonly disruptionClass: DisruptionClass;
   /** Whether a command is about the machine already, by its key. */
   readonly isQueued: (key: string) => boolean;
+  /** What was found for another class of disruption a moment ago: the same goes for machines that both treat alike. */
+  readonly known?: Map<StateNode, Candidate | string>;
 }
 
 /** No pod on it costs anything to move. */
@@ -79,7 +81,8 @@ export function findCandidates(options: CandidateOptions): {
   const blocked: BlockedMachine[] = [];
   for (const machine of machines.nodes()) {
     if (!machine.nodeClaim || isQueued(machine.key)) continue;
-    const found = candidateOf(machine, pools, types, options);
+    const found = options.known?.get(machine) ?? candidateOf(machine, pools, types, options);
+    if (machine.nodeClaim.spec.terminationGracePeriod === undefined) options.known?.set(machine, found);
     if (typeof found === 'string') blocked.push({ machine, why: found });
     else if (awaited.has(machine.nodeClaim.metadata.name ?? '')) blocked.push({ machine, why: nominated });
     else candidates.push(found);
@@ -95,16 +98,16 @@ function candidateOf(
 ): Candidate | string {
   const { node, nodeClaim } = machine;
   if (!node || !nodeClaim) return 'Nodeclaim does not have an associated node';
-  const why = whyMachineBlocked(machine, node, options.now);
+  const why = whyMachineBlocked(machine, node, options.machines);
   if (why !== undefined) return why;
   const poolName = machine.nodePool ?? '';
   const nodePool = pools.get(poolName);
   if (!nodePool || !types.has(poolName)) return `NodePool not found (NodePool=${poolName})`;
-  const pods = [...machine.pods()];
+  const pods = podsOf(machine);
   const mayWaitForPods = options.disruptionClass === 'eventual' && nodeClaim.spec.terminationGracePeriod !== undefined;
   const held = mayWaitForPods ? undefined : whyPodsBlock(pods, options);
   if (held !== undefined) return held;
-  const reschedulablePods = pods.filter(isReschedulable);
+  const { reschedulable: reschedulablePods, rescheduleCost } = pods;
   const instanceType = types.get(poolName, machine.labels[labels.instanceType] ?? '');
   return {
     machine,
@@ -114,15 +117,44 @@ function candidateOf(
     instanceType,
     price: priceOf(instanceType, machine.labels) * (planted('moves-for-nothing') ? 2 : 1),
     reschedulablePods,
-    rescheduleCost: reschedulablePods.reduce((sum, pod) => sum + Math.max(0, evictionCost(pod)), machineCost),
+    rescheduleCost,
   };
 }
 
-function whyMachineBlocked(machine: StateNode, node: Node, now: number): string | undefined {
+/** What the pods of a machine say of it by themselves, whatever the time and the rest of the cluster. */
+interface PodsOfMachine {
+  readonly all: readonly Pod[];
+  /** Those that may protect themselves. */
+  readonly annotated: readonly Pod[];
+  readonly reschedulable: readonly Pod[];
+  readonly rescheduleCost: number;
+}
+
+/** Every pass looks at every machine, and nearly all have the pods they had: a machine gives the same list until they change. */
+const known = new WeakMap<Iterable<Pod>, PodsOfMachine>();
+
+function podsOf(machine: StateNode): PodsOfMachine {
+  const list = machine.pods();
+  let pods = known.get(list);
+  if (!pods) {
+    const all = [...list];
+    const reschedulable = all.filter(isReschedulable);
+    pods = {
+      all,
+      annotated: all.filter(({ metadata }) => metadata.annotations?.[annotations.doNotDisrupt] !== undefined),
+      reschedulable,
+      rescheduleCost: reschedulable.reduce((sum, pod) => sum + Math.max(0, evictionCost(pod)), machineCost),
+    };
+    known.set(list, pods);
+  }
+  return pods;
+}
+
+function whyMachineBlocked(machine: StateNode, node: Node, machines: Machines): string | undefined {
   if (!machine.initialized) return "Node isn't initialized";
   if (machine.markedForDeletion || node.metadata.deletionTimestamp !== undefined)
     return 'Node is deleting or marked for deletion';
-  if (machine.isNominated(now)) return nominated;
+  if (machines.isNominated(machine.key)) return nominated;
   if (machine.annotations[annotations.doNotDisrupt] === 'true')
     return `Disruption is blocked through the "${annotations.doNotDisrupt}" annotation`;
   if (machine.nodePool === undefined) return `Node doesn't have required label (label=${labels.nodePool})`;
@@ -130,10 +162,10 @@ function whyMachineBlocked(machine: StateNode, node: Node, now: number): string 
 }
 
 /** What keeps pods on their node: their own annotation (daemons and static pods count, too) or a disruption budget. */
-function whyPodsBlock(pods: readonly Pod[], { pdbs, now }: CandidateOptions): string | undefined {
-  const pod = pods.find((of) => !isDisruptable(of, now));
+function whyPodsBlock({ all, annotated }: PodsOfMachine, { pdbs, now }: CandidateOptions): string | undefined {
+  const pod = annotated.find((of) => !isDisruptable(of, now));
   if (pod) return `Pod has "${annotations.doNotDisrupt}" annotation (Pod=${keyOf(pod)})`;
-  const budgets = pdbs.firstBlocked(pods, now)?.budgets;
+  const budgets = pdbs.firstBlocked(all, now)?.budgets;
   if (!budgets) return undefined;
   const names = budgets.join(', ');
   return budgets.length > 1
@@ -144,14 +176,16 @@ function whyPodsBlock(pods: readonly Pod[], { pdbs, now }: CandidateOptions): st
 /** The price of the machine itself: of the offering with its zone and capacity type, on sale or not. */
 export function priceOf(type: InstanceType | undefined, own: Readonly<Record<string, string>>): number {
   let price: number | undefined;
-  for (const offering of type?.offerings ?? []) {
-    const fits = offering.requirements.every(
-      ({ key, values }) =>
-        (key !== labels.zone && key !== labels.capacityType) || values?.includes(own[key] ?? '') === true,
-    );
-    if (fits && Number.isFinite(offering.price)) price = Math.min(price ?? offering.price, offering.price);
-  }
+  for (const offering of type?.offerings ?? [])
+    if (Number.isFinite(offering.price) && isOf(offering, own))
+      price = Math.min(price ?? offering.price, offering.price);
   return price ?? 0;
+}
+
+function isOf({ requirements }: InstanceType['offerings'][number], own: Readonly<Record<string, string>>): boolean {
+  for (const { key, values } of requirements)
+    if ((key === labels.zone || key === labels.capacityType) && values?.includes(own[key] ?? '') !== true) return false;
+  return true;
 }
 
 /** Instance types of pools by name. Lists keep their identity between passes as long as a cloud sells the same. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { getCondition } from '../../api/conditions.ts';
 import { annotations, labels } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/node-claim.ts';
@@ -120,6 +120,8 @@ describe('nodes whose pods fit on others', () => {
     await world.advance(20_000);
     expect(await going(world)).toEqual([]);
     expect((await world.events('ConsolidationRejected')).join()).toContain('(scheduling)');
+    const failed = 'karpenter_voluntary_disruption_failed_validations_total';
+    expect(await world.metrics.series(failed)).toEqual([{ labels: { consolidation_type: 'single' }, value: 1 }]);
   });
 
   test('are told when a pod came to stay, or the budget went to others, while the proposal waited', async () => {
@@ -181,6 +183,12 @@ describe('nodes whose pods fit on others', () => {
       expect(await world.events('Unconsolidatable')).toContain(
         'Unconsolidatable Node/a: NodePool "default" has non-empty consolidation disabled',
       );
+    const score = await world.metrics.value('karpenter_consolidation_score', {
+      decision: 'approved',
+      nodepool: 'default',
+      policy: 'Balanced',
+    });
+    expect(score).toBe(policy === 'Balanced' ? 1 : undefined);
   });
 
   test('stay under Balanced where they cost nothing: there is nothing to save', async () => {
@@ -193,6 +201,17 @@ describe('nodes whose pods fit on others', () => {
     expect(await going(world)).toEqual([]);
     expect((await world.events('Unconsolidatable')).join()).toContain('Balanced');
   });
+});
+
+test('a search that takes too long is counted', async () => {
+  await start();
+  for (const name of ['a', 'b', 'c']) await busy(name, ['1100m']);
+  const monotonic = world.clock.monotonic.bind(world.clock);
+  let calls = 0;
+  vi.spyOn(world.clock, 'monotonic').mockImplementation(() => monotonic() + calls++ * 1000);
+  await disrupt();
+  const timeouts = 'karpenter_voluntary_disruption_consolidation_timeouts_total';
+  expect(await world.metrics.value(timeouts, { consolidation_type: 'multi' })).toBeGreaterThan(0);
 });
 
 describe('a node that is too large', () => {
@@ -269,6 +288,38 @@ describe('a node that is too large', () => {
     expect((await replacements()).map((claim) => typesOf(claim))).toEqual([['c-7x']]);
   });
 
+  test.each([
+    { price: 1.56, bought: new Set<string>() },
+    { price: 1.5, bought: new Set(['compute', 'memory']) },
+  ])('is not replaced with another by two to save less than a twentieth ($price instead of 1.6)', async (offer) => {
+    await start();
+    const sold = (name: string, price: number, capacity: object) => {
+      const type = instanceType(8, { name });
+      const offerings = type.offerings.map((offering) => ({ ...offering, price }));
+      return { ...type, offerings, capacity: { ...type.capacity, ...capacity } };
+    };
+    world.cloud.types = [
+      instanceType(8),
+      sold('compute', 0.9, { cpu: '10', memory: '3Gi' }),
+      sold('memory', offer.price - 0.9, { cpu: '4', memory: '15Gi' }),
+    ];
+    for (const name of ['a', 'b']) {
+      await machine(world, name, { type: 'c-8x' });
+      for (const [i, requests] of [
+        { cpu: '5', memory: '1Gi' },
+        { cpu: '2', memory: '7Gi' },
+      ].entries()) {
+        const containers = [{ name: 'main', image: 'app', resources: { requests } }];
+        await runningPod(world, `${name}-${i}`, name, { labels: { app: name }, spec: { containers } });
+      }
+    }
+    run();
+    await world.advance(59 * 60_000);
+    expect(await replacements()).toEqual([]);
+    await world.advance(7 * 60_000);
+    expect(new Set((await replacements()).map((claim) => typesOf(claim)[0]))).toEqual(offer.bought);
+  });
+
   test('stays when the saving is below the threshold, or below the price of the moves', async () => {
     await start({}, { consolidationSavingsThreshold: 60 });
     await busy('a', ['3500m'], { type: 'c-8x' });
@@ -279,6 +330,21 @@ describe('a node that is too large', () => {
     await busy('a', ['3500m'], { type: 'c-8x' });
     await disrupt();
     expect(await world.claims()).toHaveLength(1);
+  });
+
+  test.each([
+    ['1', []],
+    ['2', ['a', 'b']],
+  ])('goes with another where only both together are worth their moves, with a budget of %s', async (nodes, goes) => {
+    const disruption = { consolidationPolicy: 'WhenEmptyOrUnderutilized' as const, budgets: [{ nodes }] };
+    await start({ spec: { disruption } }, { podMovePrice: 0.2 });
+    const { offerings } = instanceType(3);
+    world.cloud.types = [instanceType(4), instanceType(8, { name: 'bargain', offerings })];
+    for (const name of ['a', 'b']) await busy(name, ['3']);
+    await world.advance(11 * 60_000);
+    await disrupt();
+    await world.advance(60_000);
+    expect(await tainted()).toEqual(goes);
   });
 
   test('stays under Balanced when half of it would not be saved', async () => {

@@ -41,6 +41,8 @@ export class Consolidation implements Method {
   /** By machine: when it was last part of a plan and had to wait. */
   readonly #plannedAt = new Map<string, number>();
   readonly #prospects = new Prospects();
+  /** When to search whatever the prospects: somebody is not held up any more. Monotonic. */
+  #heldUntil = Number.POSITIVE_INFINITY;
 
   constructor(options: ConsolidationOptions = {}) {
     this.#options = options;
@@ -68,17 +70,24 @@ export class Consolidation implements Method {
   }
 
   get restsUntil(): number | undefined {
-    return this.#prospects.restsUntil;
+    const { restsUntil } = this.#prospects;
+    return restsUntil === undefined ? undefined : Math.min(restsUntil, this.#heldUntil);
   }
 
   /** Machines by key that a plan was to remove a moment ago and that cannot go right now: they still do not stay. */
   #heldUp({ candidates, later, snapshot: { machines, now } }: MethodView): ReadonlySet<string> {
-    for (const [key, at] of this.#plannedAt) if (Math.abs(now - at) > heldUpMs) this.#plannedAt.delete(key);
+    for (const [key, at] of this.#plannedAt) if (Math.abs(now - at) >= heldUpMs) this.#plannedAt.delete(key);
     const held = new Set<string>();
     for (const { key, markedForDeletion } of this.#plannedAt.size > 0 ? machines.nodes() : [])
       if (!markedForDeletion && this.#plannedAt.has(key)) held.add(key);
     for (const { machine } of [...candidates, ...later]) held.delete(machine.key);
     return held;
+  }
+
+  /** For how long all of them are held up; infinite for none. */
+  #heldForMs(held: ReadonlySet<string>, now: number): number {
+    const left = [...held].map((key) => heldUpMs - Math.abs(now - this.#plannedAt.get(key)!));
+    return Math.min(Number.POSITIVE_INFINITY, ...left);
   }
 
   propose(view: MethodView): Proposal[] {
@@ -93,22 +102,31 @@ export class Consolidation implements Method {
     const held = this.#heldUp(view);
     const closed = new Set([...unfinishedMachines(snapshot), ...unsettledMachines(snapshot), ...view.leaving, ...held]);
     const now = clock?.() ?? 0;
-    if (clock && !this.#prospects.isWorthwhile(view, closed, now)) return [];
+    if (clock && !this.#prospects.isWorthwhile(view, closed, now) && now < this.#heldUntil) return [];
+    this.#heldUntil = now + this.#heldForMs(held, snapshot.now);
     // Of the cluster as it is before the first pause: what changes meanwhile is news.
-    const foundNothing = this.#prospects.before(view, closed, now);
+    const ended = this.#prospects.before(view, closed, now);
     let timedOut = false;
     const expired = (): boolean => {
       timedOut ||= clock !== undefined && clock() >= now + timeoutMs;
       return timedOut;
     };
     const balance = new Balance(snapshot, onRejected);
-    const { proposals, deferred } = yield* new ConsolidationSearch({ view, closed, balance, expired }).run();
+    const { proposals, deferred, isHeldBack } = yield* new ConsolidationSearch({
+      view,
+      closed,
+      balance,
+      expired,
+    }).run();
     if (timedOut) onTimeout?.();
-    if (proposals.length > 0) this.#prospects.foundSomething();
-    else foundNothing();
+    for (const { candidates } of proposals) for (const { nodePool } of candidates) budgets.take(nodePool);
+    if (proposals.length > 0 && (view.isGlance || timedOut)) this.#prospects.foundSomething();
+    else {
+      const going = proposals.flatMap(({ candidates }) => candidates.map(({ machine }) => machine.key));
+      ended({ going, isHeldBack });
+    }
     for (const key of deferred) this.#plannedAt.set(key, snapshot.now);
     this.#deferred = new Set([...deferred, ...held]);
-    for (const { candidates } of proposals) for (const { nodePool } of candidates) budgets.take(nodePool);
     return proposals.map((proposal) => ({
       ...proposal,
       scores: balance.scores(proposal.candidates, savingsOf(proposal)),

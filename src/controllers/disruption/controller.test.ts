@@ -265,6 +265,7 @@ describe('the loop of disruption', () => {
     await start();
     await machine(world, 'a');
     await machine(world, 'b', { consolidatable: false });
+    await world.advance(60_000);
     run();
     await world.settle();
     expect(await world.metrics.value('karpenter_voluntary_disruption_eligible_nodes', { reason: 'empty' })).toBe(1);

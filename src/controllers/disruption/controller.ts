@@ -16,10 +16,12 @@ import { type PoolCatalog, PoolCatalogReader } from '../../state/pool-catalog.ts
 import type { ControllerContext } from '../nodeclaim/context.ts';
 import { protectionEvents } from '../pod-protection.ts';
 import type { PoolBudget } from './budgets.ts';
+import type { Candidate } from './candidates.ts';
 import { Clockwork } from './clockwork.ts';
 import { isInWindow } from './cron-window.ts';
 import { poolBlocked, tellApproved, tellBlocked, tellCandidate, tellRejected, tellUnconsolidatable } from './events.ts';
 import { NodesBesideHeartbeats } from './heartbeats.ts';
+import { LimitLedger } from './limit-ledger.ts';
 import { DisruptionMarks } from './marks.ts';
 import { type Method, type MethodView, type Proposal, savingsOf } from './method.ts';
 import { countScore, disruptionMetrics } from './metrics.ts';
@@ -224,10 +226,9 @@ export class Disruption {
 
   /** The machines that are promised to pods. */
   #promised(): string {
-    const { state, clock } = this.#context;
-    const now = clock.now();
+    const { state } = this.#context;
     let keys = '';
-    for (const machine of state.nodes()) if (machine.isNominated(now)) keys += `${machine.key}\n`;
+    for (const { key } of state.nodes()) if (state.isNominated(key)) keys += `${key}\n`;
     for (const claim of state.awaitedClaims()) keys += `${claim}\n`;
     return keys;
   }
@@ -240,11 +241,12 @@ export class Disruption {
 
   /** When the first machine that is promised to pods is free again, of which there is no other sign; infinite without any. */
   #promisesEndInMs(): number {
-    const { state, clock } = this.#context;
-    const now = clock.now();
+    const { state } = this.#context;
     let first = Number.POSITIVE_INFINITY;
-    for (const machine of state.nodes())
-      if (machine.isNominated(now)) first = Math.min(first, machine.nominatedUntil - now);
+    for (const { key } of state.nodes()) {
+      const forMs = state.nominatedForMs(key);
+      if (forMs > 0) first = Math.min(first, forMs);
+    }
     return first;
   }
 
@@ -259,9 +261,9 @@ export class Disruption {
     const first = trial?.proposals ?? [];
     const only = trial?.conclude(started);
     const evaluation = only ? pass.evaluate(method, { ...among, only }) : all;
-    const { result, paused: hasPaused } = await this.#search(method, evaluation);
-    signal.throwIfAborted();
     const isFinal = trial !== undefined || method.validateAfterMs === 0;
+    const { result, paused: hasPaused } = await this.#search(method, evaluation, !isFinal);
+    signal.throwIfAborted();
     const found =
       isFinal && method.proposeInSteps
         ? this.#stillStanding(method, result, { ...among, ...(only ? { only } : {}) }, pass)
@@ -275,7 +277,7 @@ export class Disruption {
     metrics
       .histogram(disruptionMetrics.evaluationDuration)
       .observe({ reason, consolidation_type: method.consolidationType }, (clock.monotonic() - started) / 1000);
-    const fresh = method.gathers ? this.#withoutFutile(proposals, log) : proposals;
+    const fresh = method.gathers ? this.#withinLimits(this.#withoutFutile(proposals, log), pass) : proposals;
     if (isFinal && fresh.length > 0) await this.#askPodsElsewhere(signal, log);
     const hasBegun = await this.#start(method, fresh, pass.snapshot.catalog, signal, log);
     // Where nothing could begin, nobody was left over for want of a budget.
@@ -325,7 +327,8 @@ export class Disruption {
   }
 
   /** What a method proposes. It searches in slices: whoever waits for a machine does not wait for it. */
-  async #search(method: Method, { view }: Evaluation): Promise<Finished<readonly Proposal[]>> {
+  async #search(method: Method, evaluation: Evaluation, isGlance: boolean): Promise<Finished<readonly Proposal[]>> {
+    const view = { ...evaluation.view, isGlance };
     if (view.candidates.length === 0) return { result: [], paused: false };
     const steps = method.proposeInSteps?.(view);
     if (!steps) return { result: method.propose(view), paused: false };
@@ -364,6 +367,11 @@ export class Disruption {
         tellUnconsolidatable(clusters, machine, 'It was consolidated like this a short while ago, to no effect');
     }
     return fresh;
+  }
+
+  #withinLimits(proposals: readonly Proposal[], { snapshot }: Pass): readonly Proposal[] {
+    if (proposals.length === 0) return proposals;
+    return new LimitLedger({ snapshot, catalog: snapshot.catalog }).keeping(proposals);
   }
 
   /**
@@ -456,16 +464,22 @@ export class Disruption {
     log: Logger,
   ): readonly Proposal[] {
     const going = new Set(valid.flatMap(({ candidates }) => candidates.map(({ machine }) => machine.key)));
-    const lost = first.flatMap(({ candidates }) => candidates).filter(({ machine }) => !going.has(machine.key));
+    const concerned = new Set(keysOf(view));
+    // The first look was a glance: where a closer one found better, machines that could still go were not lost.
+    const isLost = ({ machine: { key } }: Candidate): boolean =>
+      !going.has(key) && (valid.length === 0 || !concerned.has(key));
+    const { metrics, clusters } = this.#context;
+    const lost: Candidate[] = [];
+    for (const { candidates, consolidationType = method.consolidationType } of first) {
+      const own = candidates.filter(isLost);
+      lost.push(...own);
+      const failures = metrics.counter(disruptionMetrics.failedValidations);
+      if (own.length > 0) failures.inc({ consolidation_type: consolidationType }, own.length);
+    }
     if (lost.length > 0) {
-      const { metrics, clusters } = this.#context;
-      metrics
-        .counter(disruptionMetrics.failedValidations)
-        .inc({ consolidation_type: method.consolidationType }, lost.length);
       log.debug(`abandoning ${method.name.toLowerCase()} attempt due to pod churn, command is no longer valid`, {
         'disrupted-node-count': lost.length,
       });
-      const concerned = new Set(keysOf(view));
       if (method.reason === 'Underutilized')
         for (const { machine, nodePool } of lost) {
           const isOut = concerned.has(machine.key) && view.budgets.left(nodePool) === 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Machines that a budget keeps waiting: pods are asked to go elsewhere, and they go as soon as there is room for it.
 import { afterEach, expect, test } from 'vitest';
-import { labels } from '../../api/labels.ts';
+import { annotations, labels } from '../../api/labels.ts';
 import { nodeClaimKind } from '../../api/node-claim.ts';
 import { leavingTaint } from '../../api/taints.ts';
 import { kinds } from '../../kube/kinds.ts';
@@ -23,10 +23,10 @@ function run(): () => void {
   return runUntilKilled(world, disruptionControllers(contextOf(world), world));
 }
 
-async function busy(name: string, cpu: string): Promise<void> {
+async function busy(name: string, cpu: string, pods = 1): Promise<void> {
   await machine(world, name);
   const containers = [{ name: 'main', image: 'app', resources: { requests: { cpu } } }];
-  await runningPod(world, `${name}-pod`, name, { spec: { containers } });
+  for (let i = 0; i < pods; i++) await runningPod(world, `${name}-pod-${i}`, name, { spec: { containers } });
 }
 
 /** Names of the nodes that pods are asked not to go to. */
@@ -72,7 +72,7 @@ test('nodes whose pods fit elsewhere go one after the other, and what stays is n
   await start();
   await busy('a', '500m');
   await busy('b', '600m');
-  await busy('c', '2500m');
+  await busy('c', '250m', 10);
   run();
   await world.advance(15_000);
   expect(await going(world)).toEqual(['a']);
@@ -90,7 +90,7 @@ test('a node that got a pod while it waited stands its trial anew', async () => 
   await start();
   await busy('a', '500m');
   await busy('b', '600m');
-  await busy('c', '2');
+  await busy('c', '200m', 10);
   run();
   await world.advance(15_000);
   expect(await leaving()).toEqual(['b']);
@@ -100,6 +100,22 @@ test('a node that got a pod while it waited stands its trial anew', async () => 
   expect(await going(world)).toEqual([]);
   await world.advance(20_000);
   expect(await going(world)).toEqual(['b']);
+});
+
+test('what was to go and then may not is shunned for a minute at most', async () => {
+  await start();
+  await busy('a', '200m');
+  await busy('b', '300m');
+  await busy('c', '250m', 10);
+  run();
+  await world.advance(15_000);
+  expect(await leaving()).toEqual(['b']);
+  const protection = { metadata: { annotations: { [annotations.doNotDisrupt]: 'true' } } };
+  await world.workload.resource(kinds.Pod).patch('b-pod-0', protection, { namespace: 'default' });
+  await end('a', 'c');
+  await world.advance(75_000);
+  expect(await going(world)).toEqual([]);
+  expect(await leaving()).toEqual([]);
 });
 
 test('the taint is taken off when the plan changed, and by the next program', async () => {
@@ -131,7 +147,7 @@ test('while a budget is used up nobody looks again and again, though nodes of an
   await openPool(world, { name: 'other', template, spec: { disruption: { budgets: [{ nodes: '100%' }] } } });
   await busy('a', '500m');
   await busy('b', '600m');
-  await busy('c', '2500m');
+  await busy('c', '250m', 10);
   await machine(world, 'd', { pool: 'other' });
   const containers = [{ name: 'main', image: 'app', resources: { requests: { cpu: '3900m' } } }];
   await runningPod(world, 'large', 'd', { spec: { containers } });

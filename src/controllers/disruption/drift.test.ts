@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { allowedDisruptions, unlimitedDisruptions } from '../../api/budgets.ts';
 import { getCondition } from '../../api/conditions.ts';
@@ -165,7 +166,12 @@ describe('a drifted node', () => {
     expect(drift.restsUntil).toBe(10_000);
     expect([askedAt(1), askedAt(9999), askedAt(10_000), askedAt(19_999)]).toEqual([false, false, true, false]);
     const inService = [...snapshot.machines.nodes()].filter(({ initialized }) => initialized);
-    const machines = { nodes: () => inService, nodesOfPool: () => inService, awaitedClaims: () => new Set<string>() };
+    const machines = {
+      nodes: () => inService,
+      nodesOfPool: () => inService,
+      awaitedClaims: () => new Set<string>(),
+      isNominated: () => false,
+    };
     expect(askedAt(19_999, machines)).toBe(true);
   });
 
@@ -343,6 +349,28 @@ describe('a reason that a cloud declares', () => {
     expect(await marksOf(world, 'b')).toEqual({ tainted: false, reason: undefined });
     const shown = { nodepool: 'default', reason: 'Retiring' };
     expect(await world.metrics.value('karpenter_nodepools_allowed_disruptions', shown)).toBe(unlimitedDisruptions);
+  });
+
+  test('may be named by budgets of NodePools once the CRD knows it, by the words of the documentation', async () => {
+    const guide = readFileSync('docs/disruption.md', 'utf8');
+    const [, crd = '', patch = ''] = /^kubectl patch crd (\S+) --type=json -p='(.*)'$/m.exec(guide) ?? [];
+    const budgets = [{ nodes: '0', reasons: ['Retiring'] }] as unknown as Budget[];
+    await start();
+    const [pool] = await world.list(poolType);
+    const named = { ...pool!, spec: { ...pool!.spec, disruption: { ...pool!.spec.disruption, budgets } } };
+    await expect(world.apply(named)).rejects.toThrow(/Unsupported value: "Retiring"/);
+    const crds = world.karpenter.resource(kinds.CustomResourceDefinition);
+    await crds.patch(crd, JSON.parse(patch), { type: 'json' });
+    await world.settle();
+    await world.apply(named);
+    world.cloud.disruptionReasons = ['Retiring'];
+    await drifting('a', {}, 'Retiring');
+    await drifting('b');
+    for (const name of ['a', 'b']) await runningPod(world, `web-${name}`, name, { spec: cpu('1') });
+    run();
+    await world.settle();
+    expect((await marksOf(world, 'a')).tainted).toBe(false);
+    expect(await marksOf(world, 'b')).toEqual({ tainted: true, reason: 'Drifted' });
   });
 
   test('that nobody declared moves nothing', async () => {

@@ -173,7 +173,7 @@ describe('a node stays', () => {
   test('that is promised to a pod', async () => {
     await start();
     await machines(['a']);
-    world.state.nominate('fake://a', world.clock.now() + minute);
+    world.state.nominate('fake://a', minute);
     await disrupt();
     expect(await going(world)).toEqual([]);
     expect(await world.events('DisruptionBlocked')).toContain(
@@ -293,7 +293,7 @@ describe('before an empty node is deleted', () => {
 
   test('one that was promised to a pod is spared', async () => {
     await proposed(['a']);
-    world.state.nominate('fake://a', world.clock.now() + minute);
+    world.state.nominate('fake://a', minute);
     await world.advance(5000);
     expect(await going(world)).toEqual([]);
     expect(await failures()).toBe(1);

@@ -14,10 +14,11 @@ import type { DisruptionSettings, DisruptionSnapshot, Machines } from './snapsho
 /** The snapshot that a problem is. `now` counts when the problem does not say when it was taken. */
 export function fileSnapshot(problem: Problem, settings: DisruptionSettings, now: number): DisruptionSnapshot {
   const taken = problem.now === undefined ? Number.NaN : Date.parse(problem.now);
-  const machines = new FileMachines(problem);
+  const moment = Number.isNaN(taken) ? now : taken;
+  const machines = new FileMachines(problem, moment);
   const { preferencePolicy, minValuesPolicy } = settings;
   return {
-    now: Number.isNaN(taken) ? now : taken,
+    now: moment,
     machines,
     catalog: {
       // Whole NodePools go into problem files; the scheduler's own type names only what it reads.
@@ -47,7 +48,10 @@ class FileMachines implements Machines {
   readonly #byPool = new Map<string, StateNode[]>();
   readonly #awaited = new Set<string>();
 
-  constructor(problem: Problem) {
+  readonly #now: number;
+
+  constructor(problem: Problem, now: number) {
+    this.#now = now;
     this.#read(problem);
     this.#remind(problem.state ?? {});
     for (const machine of this.#byKey.values()) {
@@ -96,6 +100,11 @@ class FileMachines implements Machines {
 
   awaitedClaims(): ReadonlySet<string> {
     return this.#awaited;
+  }
+
+  /** A file gives times, of the moment it was taken. */
+  isNominated(key: string): boolean {
+    return this.#now < (this.#byKey.get(key)?.nominatedUntil ?? Number.NEGATIVE_INFINITY);
   }
 
   namesOf(keys: Iterable<string>): string[] {

@@ -41,9 +41,12 @@ export function defaultMethods(
   ];
 }
 
-/** Methods for a plan on paper: static pools are left to their own controllers. */
-export function planMethods(): Method[] {
-  return defaultMethods();
+/**
+ * Methods for a plan on paper, with what clouds declare as reasons. Static pools are left out: how many machines they have, and are
+ * about to get, is only known to the controllers that make them.
+ */
+export function planMethods(declared: Iterable<string> = []): Method[] {
+  return defaultMethods(undefined, undefined, declared);
 }
 
 /** The controllers `disruption.queue` and `disruption`, ready to be started. */

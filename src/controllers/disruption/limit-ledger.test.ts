@@ -43,3 +43,12 @@ test('nodes of a pool that has more than it may still go, for nothing', () => {
   const limits = ledger({ cpu: '4' }, machine('a', 16));
   expect(limits.take({ candidates: [candidate('a', 16)], replacements: [] })).toBe(true);
 });
+
+test('of a plan that was partly given up what it bought for the rest is left out', () => {
+  const machines = [machine('a', 16), machine('b', 8)];
+  const frees = { candidates: [candidate('a', 16)], replacements: [buy('c-8')] };
+  const elsewhere = { machine: { ...machine('x', 8), nodePool: 'other' } } as unknown as Candidate;
+  const needs = { candidates: [elsewhere], replacements: [buy('c-8')] };
+  expect(ledger({ cpu: '24' }, ...machines).keeping([needs, frees])).toEqual([needs, frees]);
+  expect(ledger({ cpu: '24' }, ...machines).keeping([needs])).toEqual([]);
+});

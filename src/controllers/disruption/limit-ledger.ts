@@ -33,6 +33,19 @@ export class LimitLedger {
     return true;
   }
 
+  /**
+   * Those that may happen together. A plan keeps to limits as a whole: where some of it is given up, what that would have made room
+   * for may be too much.
+   */
+  keeping<T extends Pick<Proposal, 'candidates' | 'replacements'>>(proposals: readonly T[]): T[] {
+    const kept = new Set<T>();
+    for (let before = -1; before < kept.size; ) {
+      before = kept.size;
+      for (const proposal of proposals) if (!kept.has(proposal) && this.take(proposal)) kept.add(proposal);
+    }
+    return proposals.filter((proposal) => kept.has(proposal));
+  }
+
   /** The most of everything that a machine may turn out to have. */
   #largest({ nodePool, instanceTypes }: NewNodeClaim): ReadonlyAmounts {
     const most: Amounts = new Map([['nodes', one]]);

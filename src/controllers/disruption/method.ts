@@ -20,6 +20,8 @@ export interface MethodView {
   readonly snapshot: DisruptionSnapshot;
   /** Keys of machines that others have chosen: they go soon, whatever this method does. */
   readonly leaving: ReadonlySet<string>;
+  /** Whether it is enough to know that there is something to do: it is looked for again, and closely, before anything is done. */
+  readonly isGlance?: boolean;
   /** Notes why a candidate was passed over: users hear of it. */
   readonly reject: (candidate: Candidate, kind: RejectionKind, why: string) => void;
 }

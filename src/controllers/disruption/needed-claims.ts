@@ -9,28 +9,33 @@ import type { Candidate } from './candidates.ts';
 import { afterwards, rehearsalName } from './rehearsal.ts';
 
 /**
- * Those of the machines that pods of some candidates go to. `avoided`: nodes by name that pods should not go to. What is left out
- * changes nothing for the worse.
+ * Those of the machines that pods of some candidates go to; undefined where they cost as much as the candidates. `avoided`: nodes by
+ * name that pods should not go to. What is left out changes nothing for the worse.
  */
 export function* neededClaims(
   problem: Problem,
   candidates: readonly Candidate[],
   claims: readonly NewNodeClaim[],
   avoided: ReadonlySet<string>,
-): Steps<readonly NewNodeClaim[]> {
+): Steps<readonly NewNodeClaim[] | undefined> {
   const placement = new LikelyPlacement(afterwards(problem, [{ candidates, replacements: claims }]), avoided);
   const without = new Map<string, ResourceList>();
   let before = burden(placement, avoided, without);
   const idle = new Set<NewNodeClaim>();
   // The dearest first: what goes to them may do with the others.
   const order = claims.map((_, index) => index).sort((a, b) => claims[b]!.price - claims[a]!.price || a - b);
+  const paid = candidates.reduce((sum, { price }) => sum + price, 0) * (1 + 1e-9);
+  let spent = 0;
   for (const index of order) {
     yield;
     const name = rehearsalName(index);
     without.set(name, {});
     const now = burden(placement, avoided, without);
-    if (now.unplanned > before.unplanned + 1e-9 || now.strayed > before.strayed) without.delete(name);
-    else {
+    if (now.unplanned > before.unplanned + 1e-9 || now.strayed > before.strayed) {
+      without.delete(name);
+      spent += claims[index]!.price;
+      if (spent > paid) return undefined;
+    } else {
       before = now;
       idle.add(claims[index]!);
     }

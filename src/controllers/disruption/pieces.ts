@@ -25,12 +25,15 @@ export interface PieceOptions {
   ) => readonly NewNodeClaim[] | string;
   /** Lets a piece happen; false where it would exceed what its pools may have. */
   readonly take: (piece: Proposal) => boolean;
-  /** Those of the machines that pods of some candidates would go to, when the others of the plan still stand and shun pods. */
+  /**
+   * Those of the machines that pods of some candidates would go to, when the others of the plan still stand and shun pods; undefined where
+   * nothing could be saved by that.
+   */
   readonly needed: (
     candidates: readonly Candidate[],
     claims: readonly NewNodeClaim[],
     others: readonly Candidate[],
-  ) => Steps<readonly NewNodeClaim[]>;
+  ) => Steps<readonly NewNodeClaim[] | undefined>;
 }
 
 /** So many nodes of a command are tried by themselves. */
@@ -91,8 +94,8 @@ function* pieceOf(
     yield;
     const others = all.filter((candidate) => !going.includes(candidate));
     const claims = replacements.length === 0 ? [] : yield* needed(going, replacements, others);
-    const approved = approve(going, claims);
-    if (typeof approved === 'string') continue;
+    const approved = claims && approve(going, claims);
+    if (!approved || typeof approved === 'string') continue;
     const consolidationType = going.length > 1 ? 'multi' : 'single';
     const piece = { ...proposal, candidates: going, replacements: approved, consolidationType };
     if (take(piece)) return piece;

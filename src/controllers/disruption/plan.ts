@@ -3,12 +3,19 @@
 // over. The controller acts on it, `karpenter plan` prints it, tests judge it. Pure: nothing is written.
 import type { NodePool } from '../../api/node-pool.ts';
 import { compareStrings } from '../../base/order.ts';
+import type { PodDisruptionBudget } from '../../kube/kinds.ts';
 import { keyOf } from '../../kube/object.ts';
 import type { NewNodeClaim } from '../../scheduling/problem.ts';
 import { PdbLimits } from '../../state/pdb-limits.ts';
 import type { StateNode } from '../../state/state-node.ts';
 import { BudgetLedger, type PoolBudget, poolBudgets } from './budgets.ts';
-import { type BlockedMachine, type Candidate, type DisruptionClass, findCandidates } from './candidates.ts';
+import {
+  type BlockedMachine,
+  type Candidate,
+  type CandidateOptions,
+  type DisruptionClass,
+  findCandidates,
+} from './candidates.ts';
 import { type Decision, decisionOf, type Method, type MethodView, type Proposal, savingsOf } from './method.ts';
 import type { DisruptionSnapshot } from './snapshot.ts';
 
@@ -48,11 +55,12 @@ export class Pass {
   readonly #pools: readonly NodePool[];
   readonly #pdbs: PdbLimits;
   readonly #found = new Map<DisruptionClass, ReturnType<typeof findCandidates>>();
+  readonly #known: NonNullable<CandidateOptions['known']> = new Map();
 
   constructor(snapshot: DisruptionSnapshot) {
     this.snapshot = snapshot;
     this.#pools = snapshot.catalog.pools;
-    this.#pdbs = new PdbLimits(snapshot.podDisruptionBudgets);
+    this.#pdbs = limitsOf(snapshot.podDisruptionBudgets);
   }
 
   /** The view of a method. */
@@ -102,7 +110,8 @@ export class Pass {
     if (!found) {
       const { machines, catalog, now } = this.snapshot;
       const isQueued = (key: string): boolean => this.snapshot.isQueued(key);
-      found = findCandidates({ machines, catalog, pdbs: this.#pdbs, now, disruptionClass, isQueued });
+      const known = this.#known;
+      found = findCandidates({ machines, catalog, pdbs: this.#pdbs, now, disruptionClass, isQueued, known });
       this.#found.set(disruptionClass, found);
     }
     return found;
@@ -110,6 +119,15 @@ export class Pass {
 }
 
 const none: ReadonlySet<string> = new Set();
+
+/** An informer gives the same list as long as nothing changes: which pods a budget is about is known from the last pass then. */
+const limits = new WeakMap<readonly PodDisruptionBudget[], PdbLimits>();
+
+function limitsOf(budgets: readonly PodDisruptionBudget[]): PdbLimits {
+  let own = limits.get(budgets);
+  if (!own) limits.set(budgets, (own = new PdbLimits(budgets)));
+  return own;
+}
 
 /** A command as people and programs read it. */
 export interface PlannedCommand {
@@ -153,6 +171,8 @@ export interface DisruptionPlan {
     readonly nodes: number;
     readonly allowed: number;
     readonly disrupting: number;
+    /** Why one of the pool's budgets cannot be understood: nothing is allowed then. */
+    readonly problem?: string;
   }[];
   /** Per hour: of all nodes of ours whose price is known, now and after the commands. */
   readonly price: number;
@@ -170,8 +190,9 @@ export function plan(snapshot: DisruptionSnapshot, methods: readonly Method[]): 
   const priced = new Set<string>();
   for (const method of methods) {
     const evaluation = pass.evaluate(method, { not: new Set(chosen) });
-    for (const { pool, nodes, allowed, disrupting } of evaluation.budgets) {
-      const entry = { nodePool: keyOf(pool), reason: method.reason, nodes, allowed, disrupting };
+    for (const { pool, nodes, allowed, disrupting, problem } of evaluation.budgets) {
+      const broken = problem === undefined ? {} : { problem };
+      const entry = { nodePool: keyOf(pool), reason: method.reason, nodes, allowed, disrupting, ...broken };
       budgets.set(`${entry.nodePool} ${entry.reason}`, entry);
     }
     const proposals = evaluation.view.candidates.length > 0 ? method.propose(evaluation.view) : [];

@@ -253,6 +253,21 @@ describe('a command with a replacement', () => {
     expect(queue.has('fake://a')).toBe(false);
   });
 
+  test('leaves its machines alone for ten seconds when it was taken back, and tells how much is left', async () => {
+    await start();
+    await begin(await command(['a'], 1));
+    expect(queue.pausesEndInMs()).toBe(Number.POSITIVE_INFINITY);
+    await world.advance(10 * minute + 1000);
+    expect(queue.isPaused('fake://a')).toBe(true);
+    const left = queue.pausesEndInMs();
+    expect(left).toBeLessThanOrEqual(10_000);
+    await world.advance(4000);
+    expect(queue.pausesEndInMs()).toBe(left - 4000);
+    await world.advance(left - 4000);
+    expect(queue.isPaused('fake://a')).toBe(false);
+    expect(queue.paused).toBe(0);
+  });
+
   test('promises the machines its pods go to', async () => {
     await start();
     await begin({ ...(await command(['a'], 1)), destinations: ['fake://b'] });

@@ -55,7 +55,7 @@ export function* rehearse<T extends Rehearsed>(
 
 const nothing = { kept: [], gain: 0, unplanned: 0 };
 
-/** What would have to be bought besides, for the pods of each; shared by those who need it together. */
+/** What would have to be bought besides, for the pods of each; shared by those who need it together. Where none is worth it, perhaps less. */
 function unplanned<T extends Rehearsed>(
   problem: Problem,
   proposals: readonly T[],
@@ -66,15 +66,25 @@ function unplanned<T extends Rehearsed>(
     for (const { reschedulablePods } of proposal.candidates)
       for (const pod of reschedulablePods) ownerOf.set(keyOf(pod), proposal);
   const after = afterwards(problem, proposals);
-  const outcomes = closely ? likely(after, avoided) : [planned(after)];
+  const count = closely ? courses.length : 1;
   const charges = new Map<T, number>();
   const charge = (pods: readonly string[], price: number): void => {
-    const owners = new Set(pods.flatMap((pod) => ownerOf.get(pod) ?? []));
-    for (const owner of owners) charges.set(owner, (charges.get(owner) ?? 0) + price / owners.size / outcomes.length);
+    const owners = new Set<T>();
+    for (const pod of pods) {
+      const owner = ownerOf.get(pod);
+      if (owner) owners.add(owner);
+    }
+    for (const owner of owners) charges.set(owner, (charges.get(owner) ?? 0) + price / owners.size / count);
   };
-  for (const { newNodeClaims, failed } of outcomes) {
+  for (const { newNodeClaims, failed } of closely ? likely(after, avoided) : [planned(after)]) {
     for (const { pods, price } of newNodeClaims) charge(pods, price);
-    for (const pod of failed) charge([pod], Number.POSITIVE_INFINITY);
+    // Of pods that wait for whatever reason most are nobody's.
+    for (const pod of failed) {
+      const owner = ownerOf.get(pod);
+      if (owner) charges.set(owner, Number.POSITIVE_INFINITY);
+    }
+    // Other courses can only add to it.
+    if (proposals.every((proposal) => !(savingsOf(proposal) > (charges.get(proposal) ?? 0)))) break;
   }
   return charges;
 }
@@ -84,9 +94,9 @@ interface Outcome {
   readonly failed: readonly string[];
 }
 
-function likely(problem: Problem, avoided?: ReadonlySet<string>): Outcome[] {
+function* likely(problem: Problem, avoided?: ReadonlySet<string>): Generator<Outcome> {
   const placement = new LikelyPlacement(problem, avoided);
-  return courses.map((course) => placement.outcome(course));
+  for (const course of courses) yield placement.outcome(course);
 }
 
 function planned(problem: Problem): Outcome {

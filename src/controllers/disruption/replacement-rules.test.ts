@@ -6,7 +6,7 @@ import type { InstanceType } from '../../cloud/provider.ts';
 import type { NewNodeClaim } from '../../scheduling/problem.ts';
 import { instanceType } from '../testing/fake-cloud.ts';
 import type { Candidate } from './candidates.ts';
-import { cheaperReplacements, notComparable } from './replacement-rules.ts';
+import { cheaperReplacements, notComparable, whyNotPaidSo } from './replacement-rules.ts';
 
 const pool = (name: string, kind: string): NodePool =>
   ({
@@ -56,4 +56,25 @@ describe('a machine of another cloud', () => {
 
 test('guesses of one cloud are compared with each other', () => {
   expect(replaced(here, guessed(instanceType(8)), guessed(instanceType(2)))).toHaveLength(1);
+});
+
+describe('without its gate', () => {
+  const why = (isPaid: string, mayBePaid: string[], spotToSpot = false): string | undefined => {
+    const machine = { labels: { 'karpenter.sh/capacity-type': isPaid } };
+    const requirements = [{ key: 'karpenter.sh/capacity-type', operator: 'In', values: mayBePaid }];
+    const claim = { nodePool: 'here', requirements, instanceTypes: ['c-2x'] } as never;
+    const catalog = { pools: [here], instanceTypes: { here: [instanceType(2)] }, failures: [], labels: {} };
+    return whyNotPaidSo([{ machine } as unknown as Candidate], [claim], { catalog, spotToSpot } as never);
+  };
+
+  test('spot goes for nothing that may be spot again', () => {
+    expect(why('spot', ['spot'])).toContain('SpotToSpotConsolidation is disabled');
+    expect(why('spot', ['spot', 'on-demand'])).toContain('SpotToSpotConsolidation is disabled');
+    expect(why('spot', ['on-demand'])).toBeUndefined();
+    expect(why('spot', ['spot'], true)).toBeUndefined();
+  });
+
+  test('what is paid by the hour may become spot', () => {
+    expect(why('on-demand', ['spot'])).toBeUndefined();
+  });
 });

@@ -18,6 +18,8 @@ export interface Machines {
   nodesOfPool(pool: string): Iterable<StateNode>;
   /** Names of NodeClaims that pods wait for. */
   awaitedClaims(): ReadonlySet<string>;
+  /** Whether a machine, by its key, is promised to pods that are not bound yet. */
+  isNominated(key: string): boolean;
 }
 
 /** Settings that disruption reads. */

@@ -80,15 +80,44 @@ const restless: Mutant = ({ clock }) => {
   ];
 };
 
+/** Replaces each node by the largest machine there is, once, and says that it saves. */
+const spendthrift: Mutant = () => [
+  brute('spendthrift', ({ candidates, catalog }) =>
+    candidates
+      .map((candidate) => ({ candidate, types: catalog.instanceTypes[candidate.nodePool.metadata.name!]! }))
+      .map(({ candidate, types }) => ({
+        candidate,
+        largest: types.toSorted((a, b) => Number(b.capacity['cpu']) - Number(a.capacity['cpu']))[0]!,
+      }))
+      .filter(({ candidate, largest }) => candidate.instanceType !== largest)
+      .slice(0, 1)
+      .map(({ candidate, largest }) => ({
+        candidates: [candidate],
+        replacements: [
+          {
+            nodePool: candidate.nodePool.metadata.name!,
+            requirements: [],
+            instanceTypes: [largest.name],
+            price: 0,
+            requests: {},
+            pods: [],
+          },
+        ],
+        destinations: [],
+      })),
+  ),
+];
+
 describe.each<[string, Mutant, Promised[]]>([
   ['goes beyond budgets', overBudget, ['budget']],
   ['does not care who is protected', ruthless, ['protection', 'pdb']],
+  ['makes the cluster dearer, once', spendthrift, ['price']],
   ['never comes to rest, and buys what is no cheaper', restless, ['rest', 'cost']],
 ])('a program that %s', (_, mutant, promises) => {
   test('is found out', async () => {
     const broken = new Set<Promised>();
     for (let seed = 1; seed <= 20 && !promises.every((promise) => broken.has(promise)); seed++)
-      for (const { promise } of (await live(seed, mutant, 3)).violations) broken.add(promise);
+      for (const { promise } of (await live(seed, { mutant, restMinutes: 3 })).violations) broken.add(promise);
     expect(promises.filter((promise) => !broken.has(promise))).toEqual([]);
   }, 300_000);
 });

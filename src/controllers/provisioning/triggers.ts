@@ -41,7 +41,7 @@ export function podTrigger({ state, batcher, clock, log, metrics }: TriggerOptio
         return Promise.resolve(again);
       },
     },
-  }).watch(pods, { when: isProvisionable });
+  }).watch(pods, { when: isProvisionable, whenGone: false });
 }
 
 /** Watches nodes of the workload cluster. */
@@ -62,7 +62,7 @@ export function nodeTrigger({ state, batcher, clock, log, metrics }: TriggerOpti
         return Promise.resolve(again);
       },
     },
-  }).watch(nodes, { when: isBeingDisrupted });
+  }).watch(nodes, { when: isBeingDisrupted, whenGone: false });
 }
 
 function isBeingDisrupted(node: Node): boolean {

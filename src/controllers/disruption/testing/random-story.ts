@@ -11,15 +11,31 @@ import type { Method } from '../method.ts';
 import { shapeOf, Validator } from './validator.ts';
 
 const minute = 60_000;
+/** Within so many minutes whatever can be done is looked at. */
+const longestLook = 6;
 
 /** The methods of a program that is broken on purpose, in its world. */
 export type Mutant = (world: TestWorld) => readonly Method[];
 
-/** Lives through the story of a seed, and judges it. Within so many minutes everything must have come to rest. */
-export async function live(seed: number, mutant?: Mutant, restMinutes = 30): Promise<Validator> {
-  const story = new Story(seed, await testWorld({ live: true, seed }));
+export interface StoryOptions {
+  readonly mutant?: Mutant;
+  /** Within so many minutes everything must have come to rest. */
+  readonly restMinutes?: number;
+  /** Without what came to the stories later: windows of budgets, deadlines of nodes, protection of nodes and for a time. */
+  readonly isPlain?: boolean;
+}
+
+/** How often the window of a budget opens, and for how long. */
+const windowEvery = 20;
+const windowLasts = 10;
+/** For how long some pods protect themselves. */
+const protectedFor = 5;
+
+/** Lives through the story of a seed, and judges it. */
+export async function live(seed: number, options: StoryOptions = {}): Promise<Validator> {
+  const story = new Story(seed, await testWorld({ live: true, seed }), options.isPlain === true);
   try {
-    return await story.run(mutant, restMinutes);
+    return await story.run(options.mutant, options.restMinutes ?? 30);
   } finally {
     await story.world.close();
   }
@@ -30,15 +46,25 @@ class Story {
   readonly #random: SeededRandom;
   readonly #validator: Validator;
   readonly #deployments: Deployment[] = [];
+  /** Chance of its own for what came later, so that seeds that once found something keep their clusters. */
+  readonly #wide: SeededRandom | undefined;
+  /** So many minutes may pass without a sign until time alone brings something new. */
+  #longestPause = longestLook;
 
-  constructor(seed: number, world: TestWorld) {
+  constructor(seed: number, world: TestWorld, isPlain: boolean) {
     this.world = world;
     this.#random = new SeededRandom(seed);
+    this.#wide = isPlain ? undefined : new SeededRandom(seed + 1_000_000);
     this.#validator = new Validator(world);
   }
 
   #pick<T>(...some: readonly T[]): T {
     return some[this.#random.int(some.length)]!;
+  }
+
+  /** One time in so many, in stories that are not plain. */
+  #sometimes(oneIn: number): boolean {
+    return this.#wide?.int(oneIn) === 0;
   }
 
   async run(mutant: Mutant | undefined, restMinutes: number): Promise<Validator> {
@@ -49,8 +75,13 @@ class Story {
     await this.#furnish();
     await this.#untilRunning();
     for (let round = 0; round < 2; round++) {
+      this.#validator.disturb();
       await this.#change();
-      await world.advance((1 + this.#random.int(3)) * minute);
+      // Before anything that had to wait is decided.
+      await world.advance(5000);
+      await this.#validator.look();
+      await world.advance(minute - 5000);
+      await this.#pass(this.#random.int(3));
     }
     await this.#untilRunning();
     await this.#rest(restMinutes);
@@ -68,7 +99,8 @@ class Story {
     for (const name of names) {
       const values = [this.#pick('on-demand', 'on-demand', 'spot')];
       const paid = { key: labels.capacityType, operator: 'In' as const, values };
-      await this.world.pool({ name, spec: this.#poolSpec(), template: { requirements: [paid] } });
+      const deadline = this.#sometimes(3) ? { terminationGracePeriod: this.#sometimes(2) ? '2m' : '10m' } : {};
+      await this.world.pool({ name, spec: this.#poolSpec(), template: { requirements: [paid], ...deadline } });
     }
     for (let i = 0, count = 1 + this.#random.int(3); i < count; i++) {
       const workload = this.#workload(`app-${i}`);
@@ -76,6 +108,15 @@ class Story {
       await this.world.apply(workload);
       await this.#protect(workload);
     }
+  }
+
+  /** A time in which fewer nodes may go. */
+  #window(): NonNullable<NonNullable<NodePoolSpec['disruption']>['budgets']> {
+    if (!this.#sometimes(4)) return [];
+    this.#longestPause = windowEvery + longestLook;
+    const reasons = this.#sometimes(2) ? { reasons: ['Underutilized' as const] } : {};
+    const times = { schedule: `*/${windowEvery} * * * *`, duration: `${windowLasts}m` };
+    return [{ nodes: this.#sometimes(2) ? '0' : '1', ...times, ...reasons }];
   }
 
   #poolSpec(): Partial<NodePoolSpec> {
@@ -89,12 +130,15 @@ class Story {
           'WhenEmptyOrUnderutilized',
           'Balanced',
         ),
-        budgets: this.#pick(
-          [],
-          [{ nodes: nodes() }],
-          [{ nodes: nodes() }, { nodes: nodes(), reasons: ['Underutilized'] }],
-          [{ nodes: '0', reasons: [this.#pick('Empty', 'Underutilized', 'Drifted')] }],
-        ),
+        budgets: [
+          ...this.#pick<NonNullable<NonNullable<NodePoolSpec['disruption']>['budgets']>>(
+            [],
+            [{ nodes: nodes() }],
+            [{ nodes: nodes() }, { nodes: nodes(), reasons: ['Underutilized'] }],
+            [{ nodes: '0', reasons: [this.#pick('Empty', 'Underutilized', 'Drifted')] }],
+          ),
+          ...this.#window(),
+        ],
       },
     };
   }
@@ -109,6 +153,9 @@ class Story {
     };
     const { template } = base.spec!;
     const protects = this.#random.int(6) === 0;
+    const protectsForATime = !protects && this.#sometimes(5);
+    if (protectsForATime) this.#longestPause = Math.max(this.#longestPause, protectedFor + longestLook);
+    const protection = protects ? 'true' : `${protectedFor}m`;
     return {
       ...base,
       spec: {
@@ -116,7 +163,7 @@ class Story {
         template: {
           metadata: {
             ...template.metadata,
-            ...(protects ? { annotations: { [annotations.doNotDisrupt]: 'true' } } : {}),
+            ...(protects || protectsForATime ? { annotations: { [annotations.doNotDisrupt]: protection } } : {}),
           },
           spec: { ...template.spec!, ...(this.#random.int(3) === 0 ? { topologySpreadConstraints: [spread] } : {}) },
         },
@@ -139,6 +186,7 @@ class Story {
   async #change(): Promise<void> {
     const { world } = this;
     const drifts = this.#random.int(4) === 0;
+    await this.#protectNodes();
     for (const { metadata } of this.#deployments) {
       const replicas = this.#pick(0, 1, 1, 2, 3, 8);
       await world.workload.resource(kinds.Deployment).updateScale(metadata.name!, replicas, { namespace: 'default' });
@@ -149,6 +197,24 @@ class Story {
     await world.karpenter
       .resource({ group: 'karpenter.sh', version: 'v1', kind: 'NodePool', plural: 'nodepools', namespaced: false })
       .patch(pool.metadata.name!, { spec });
+  }
+
+  /** Somebody wants a node left alone, or does not any more. */
+  async #protectNodes(): Promise<void> {
+    for (const { metadata } of await this.world.nodes()) {
+      if (!this.#sometimes(6)) continue;
+      const own = metadata.annotations?.[annotations.doNotDisrupt] === undefined ? 'true' : null;
+      const nodes = this.world.workload.resource(kinds.Node);
+      await nodes.patch(metadata.name!, { metadata: { annotations: { [annotations.doNotDisrupt]: own } } });
+    }
+  }
+
+  /** Minutes pass, and the validator looks at each of them. */
+  async #pass(minutes: number): Promise<void> {
+    for (let i = 0; i < minutes; i++) {
+      await this.world.advance(minute);
+      await this.#validator.look();
+    }
   }
 
   async #untilRunning(): Promise<void> {
@@ -163,22 +229,34 @@ class Story {
     }
   }
 
-  /** With nobody changing anything the cluster comes to rest, and stays so. */
+  /**
+   * With nobody changing anything the cluster comes to rest, and stays so. It may take five minutes until somebody looks at what little
+   * changed (prospects.ts), and that a node is ten minutes old is a change: what was not worth its moves is then (calm.ts).
+   */
   async #rest(mostMinutes: number): Promise<void> {
     const { world } = this;
-    let before = -1;
-    for (let waited = 0; before !== this.#validator.commands; waited += 3) {
-      if (waited > mostMinutes) {
+    const most = mostMinutes + 3 * (this.#longestPause - longestLook);
+    let still = 0;
+    for (let waited = 0; still < this.#longestPause || this.#hasYoungNodes(); waited += longestLook) {
+      if (still === 0 && waited > most) {
         this.#validator.report('rest', `still moving after ${waited} minutes`);
         break;
       }
-      before = this.#validator.commands;
-      await world.advance(3 * minute);
+      const before = this.#validator.commands;
+      await this.#pass(longestLook);
+      still = before === this.#validator.commands ? still + longestLook : 0;
     }
     await this.#validator.judgeRest();
     const [shape, commands] = [await shapeOf(world), this.#validator.commands];
-    await world.advance(2 * minute);
+    await world.advance(this.#longestPause * minute);
     if ((await shapeOf(world)) !== shape || this.#validator.commands !== commands)
       this.#validator.report('quiet', `nothing changed, and ${shape} became ${await shapeOf(world)}`);
+  }
+
+  #hasYoungNodes(): boolean {
+    const now = this.world.clock.now();
+    return this.world.state.sources.nodeClaims
+      .list()
+      .some(({ metadata }) => now - Date.parse(metadata.creationTimestamp ?? '') <= (10 + longestLook) * minute);
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Watches what the program does to a cluster and judges it by the promises of disruption, from what the API server stores
 // and the cloud sells alone. Knows nothing of how decisions are made.
+import { durationMs } from '../../../api/duration.ts';
 import { annotations, labels } from '../../../api/labels.ts';
 import { type NodeClaim, nodeClaimKind } from '../../../api/node-claim.ts';
 import { type NodePool, nodePoolKind } from '../../../api/node-pool.ts';
@@ -9,7 +10,17 @@ import type { TransportRequest } from '../../../kube/transport.ts';
 import type { TestWorld } from '../../testing/world.ts';
 
 /** A promise, by its short name. */
-export type Promised = 'budget' | 'protection' | 'pdb' | 'eviction' | 'cost' | 'homeless' | 'rest' | 'quiet';
+export type Promised =
+  | 'budget'
+  | 'protection'
+  | 'pdb'
+  | 'eviction'
+  | 'cost'
+  | 'price'
+  | 'told'
+  | 'homeless'
+  | 'rest'
+  | 'quiet';
 
 export interface Violation {
   readonly promise: Promised;
@@ -23,6 +34,15 @@ interface Trade {
   wanted: number;
   readonly at: number;
 }
+
+/** A moment at which nothing was under way: what all machines cost, and what had been disrupted up to then. */
+interface Calm {
+  readonly price: number;
+  readonly disrupted: ReadonlyMap<string, number>;
+}
+
+/** Consolidation in the wide sense: what goes for these reasons is never the dearer for it. */
+const saving: ReadonlySet<string> = new Set(['Empty', 'Underutilized']);
 
 /** What the program says when it begins a command. */
 const beginning = 'disrupting node(s)';
@@ -39,6 +59,9 @@ export class Validator {
   readonly #prices = new Map<string, number>();
   readonly #trades: Trade[] = [];
   #readLines = 0;
+  /** Commands of consolidation that the log told of. */
+  #consolidations = 0;
+  #calm: Calm | undefined;
 
   constructor(world: TestWorld) {
     this.#world = world;
@@ -55,14 +78,44 @@ export class Validator {
     return this.#world.log.lines.filter(({ message }) => message === beginning).length;
   }
 
-  /** What all machines cost an hour. */
-  async price(): Promise<number> {
+  /** Somebody changed something: what machines cost before says nothing about what they cost after. */
+  disturb(): void {
+    this.#calm = undefined;
+  }
+
+  /**
+   * To be called now and then. Where nothing is under way, and nothing happened since the last such moment but consolidation,
+   * all machines together cost no more than they did then: whatever was bought meanwhile was bought because of it.
+   */
+  async look(): Promise<void> {
     const claims = await this.#world.claims();
-    return claims.reduce((sum, claim) => sum + this.#priceOf(claim), 0);
+    const pods = await this.#world.pods();
+    const isCalm =
+      claims.every(
+        (claim) =>
+          claim.metadata.deletionTimestamp === undefined &&
+          isTrue(claim, 'Initialized') &&
+          !isTrue(claim, 'DisruptionReason'),
+      ) &&
+      pods.every(({ metadata, status }) => metadata.deletionTimestamp === undefined && status?.phase === 'Running');
+    if (!isCalm) return;
+    const price = claims.reduce((sum, claim) => sum + this.#priceOf(claim), 0);
+    const before = this.#calm;
+    this.#calm = { price, disrupted: new Map(this.disrupted) };
+    if (!before || price <= before.price + 1e-9) return;
+    const since = [...this.disrupted].filter(([reason, count]) => count !== (before.disrupted.get(reason) ?? 0));
+    if (since.length > 0 && since.every(([reason]) => saving.has(reason)))
+      this.#report('price', `machines cost ${before.price}, and ${price} after a consolidation`);
   }
 
   /** Judges what can only be seen at the end, when everything has come to rest. */
   async judgeRest(): Promise<void> {
+    this.#readCommands();
+    const begun = (await this.#world.metrics.series('karpenter_voluntary_disruption_decisions_total'))
+      .filter(({ labels: of }) => of['reason'] === 'underutilized')
+      .reduce((sum, { value }) => sum + value, 0);
+    if (begun > this.#consolidations)
+      this.#report('told', `${begun} consolidations began, and ${this.#consolidations} were read in the log`);
     for (const { metadata, status } of await this.#world.pods())
       if (status?.phase !== 'Running') this.#report('homeless', `pod ${metadata.name} has no place`);
     for (const { gone, bought, wanted } of this.#trades) {
@@ -89,8 +142,18 @@ export class Validator {
     if (!name || (method !== 'DELETE' && !eviction)) return;
     const pod = await this.#world.find(kinds.Pod, name, namespace);
     if (!pod || pod.metadata.deletionTimestamp !== undefined) return;
+    // Exempt: the time of a node with a terminationGracePeriod is over, but for the grace period of the pod.
+    if (method === 'DELETE' && (await this.#isForcedDeletionDue(pod))) return;
     if (method === 'DELETE') this.#report('eviction', `pod ${name} is deleted, not evicted`);
-    if (isProtected(pod)) this.#report('protection', `pod ${name} is evicted, and must not be disrupted`);
+    if (isProtected(pod, this.#world.clock.now()))
+      this.#report('protection', `pod ${name} is evicted, and must not be disrupted`);
+  }
+
+  async #isForcedDeletionDue({ spec }: Pod): Promise<boolean> {
+    const claim = (await this.#world.claims()).find(({ status }) => status?.nodeName === spec.nodeName);
+    const deadline = Date.parse(claim?.metadata.annotations?.[annotations.terminationTimestamp] ?? '');
+    if (claim?.spec.terminationGracePeriod === undefined) return false;
+    return this.#world.clock.now() >= deadline - (spec.terminationGracePeriodSeconds ?? 30) * 1000;
   }
 
   async #after({ method, path }: TransportRequest, body: unknown): Promise<void> {
@@ -112,13 +175,18 @@ export class Validator {
     this.#begun.add(claim.metadata.name ?? '');
     this.disrupted.set(reason, (this.disrupted.get(reason) ?? 0) + 1);
     await this.#judgeBudget(claim, reason);
+    const node = await this.#world.find(kinds.Node, claim.status?.nodeName ?? '');
+    if (node?.metadata.annotations?.[annotations.doNotDisrupt] === 'true')
+      this.#report('protection', `${claim.metadata.name} must not be disrupted`);
+    // Exempt: drift begins although pods are protected where their node's time will be over.
+    if (reason === 'Drifted' && claim.spec.terminationGracePeriod !== undefined) return;
     const pods = (await this.#world.pods()).filter(
       ({ spec, metadata }) => spec?.nodeName === claim.status?.nodeName && metadata.deletionTimestamp === undefined,
     );
     const budgets = await this.#world.list(kinds.PodDisruptionBudget);
     for (const pod of pods) {
       const who = `pod ${pod.metadata.name} on ${claim.metadata.name}`;
-      if (isProtected(pod)) this.#report('protection', `${who} must not be disrupted`);
+      if (isProtected(pod, this.#world.clock.now())) this.#report('protection', `${who} must not be disrupted`);
       const over = budgets.filter((budget) => covers(budget, pod));
       if (over.some(({ status }) => (status?.disruptionsAllowed ?? 0) < 1))
         this.#report('pdb', `${who} may not be evicted now`);
@@ -137,7 +205,7 @@ export class Validator {
     const going = claims.filter(
       (one) => one.metadata.deletionTimestamp !== undefined || isTrue(one, 'DisruptionReason'),
     );
-    const allowed = pool ? allowedFor(pool, reason, claims.length) : 0;
+    const allowed = pool ? allowedFor(pool, reason, claims.length, this.#world.clock.now()) : 0;
     if (going.length > allowed)
       this.#report(
         'budget',
@@ -151,6 +219,7 @@ export class Validator {
     for (; this.#readLines < lines.length; this.#readLines++) {
       const { message, fields } = lines[this.#readLines]!;
       if (message !== beginning || fields['reason'] !== 'underutilized') continue;
+      this.#consolidations++;
       const nodes = fields['disrupted-nodes'] as { NodeClaim: { name: string } }[];
       const wanted = fields['replacement-node-count'] as number;
       if (wanted > 0)
@@ -185,7 +254,12 @@ export class Validator {
 const isTrue = ({ status }: NodeClaim, type: string): boolean =>
   status?.conditions?.some((condition) => condition.type === type && condition.status === 'True') ?? false;
 
-const isProtected = ({ metadata }: Pod): boolean => metadata.annotations?.[annotations.doNotDisrupt] === 'true';
+/** For good, or for a time since its start. */
+function isProtected({ metadata, status }: Pod, now: number): boolean {
+  const value = metadata.annotations?.[annotations.doNotDisrupt];
+  if (value === undefined || value === 'true') return value === 'true';
+  return status?.startTime === undefined || now < Date.parse(status.startTime) + (durationMs(value) ?? 0);
+}
 
 function covers({ spec, metadata }: PodDisruptionBudget, pod: Pod): boolean {
   const wanted = Object.entries(spec?.selector?.matchLabels ?? {});
@@ -196,14 +270,23 @@ function covers({ spec, metadata }: PodDisruptionBudget, pod: Pod): boolean {
 }
 
 /** What the budgets of a pool say, by their documentation: the least of those that are about the reason. */
-function allowedFor({ spec }: NodePool, reason: string, nodes: number): number {
+function allowedFor({ spec }: NodePool, reason: string, nodes: number, now: number): number {
   const budgets = (spec.disruption?.budgets ?? []).filter(
-    ({ reasons }) => !reasons?.length || (reasons as readonly string[]).includes(reason),
+    ({ reasons, schedule, duration }) =>
+      (!reasons?.length || (reasons as readonly string[]).includes(reason)) && isOpen(schedule, duration, now),
   );
   const numbers = budgets.map(({ nodes: text }) =>
     text.endsWith('%') ? Math.ceil((Number(text.slice(0, -1)) * nodes) / 100) : Number(text),
   );
   return Math.min(Number.POSITIVE_INFINITY, ...numbers);
+}
+
+/** Whether a window is open. Only windows that begin every so many minutes of an hour are understood. */
+function isOpen(schedule: string | undefined, duration: string | undefined, now: number): boolean {
+  if (schedule === undefined) return true;
+  const every = Number(/^\*\/(\d+) \* \* \* \*$/.exec(schedule)?.[1]);
+  if (!(60 % every === 0)) throw new Error(`the validator does not read ${schedule}`);
+  return now % (every * 60_000) < (durationMs(duration ?? '') ?? 0);
 }
 
 /** All NodeClaims with their machines, as a text: the same text means that nothing happened. */

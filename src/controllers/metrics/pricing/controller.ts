@@ -19,7 +19,7 @@ export function pricingController(context: ControllerContext, cost: ClusterCost)
     kind: 'NodePool',
     concurrent: 10,
     reconciler: {
-      async reconcile(key, signal, { log }) {
+      async reconcile(key, signal, run) {
         const pool = context.pool(key);
         const cloud = pool && clouds.ofNodePool(pool);
         if (!pool || !cloud) return {};
@@ -31,7 +31,7 @@ export function pricingController(context: ControllerContext, cost: ClusterCost)
         }
         const unknown = cost.unpriced(key);
         if (unknown.length > 0)
-          log.warn('offering price unknown, the cost of the nodepool is too low', {
+          run.log.warn('offering price unknown, the cost of the nodepool is too low', {
             offerings: formatList(unknown, 5),
           });
         return { requeueAfterMs: periodMs };

@@ -74,6 +74,21 @@ describe('the eviction queue', () => {
     expect(await standing(world)).toEqual([]);
   });
 
+  test('does not fail when a budget does not allow it, and does when it cannot be asked', async () => {
+    const failures = (): Promise<number | undefined> =>
+      world.metrics.value('controller_runtime_reconcile_errors_total', { controller: 'eviction-queue' });
+    await start();
+    const pod = await runningPod(world, 'web', 'a', { labels: { app: 'web' } });
+    await budget(world, 'web', 0);
+    await add(pod);
+    await world.advance(minute);
+    expect((await failures()) ?? 0).toBe(0);
+    const broken = vi.spyOn(ResourceClient.prototype, 'evict').mockRejectedValue(new Error('connection refused'));
+    await world.advance(minute);
+    expect(await failures()).toBeGreaterThan(0);
+    broken.mockRestore();
+  });
+
   test('says when a pod has two budgets, which the API cannot handle, and waits', async () => {
     await start();
     const pod = await runningPod(world, 'web', 'a', { labels: { app: 'web' } });

@@ -78,14 +78,14 @@ export class EvictionQueue {
     else if (!known) this.controller.enqueue(key, { afterMs: this.#turns.delayOf(pod) });
   }
 
-  async #reconcile(key: string, signal: AbortSignal, { log }: ReconcileContext): Promise<Result> {
+  async #reconcile(key: string, signal: AbortSignal, run: ReconcileContext): Promise<Result> {
     const entry = this.#entries.get(key);
     const pod = this.#context.state.sources.pods.get(key);
     if (!entry || !pod || pod.metadata.uid !== entry.uid || !this.#nodeGoes(pod)) return this.#done(key, entry);
     const now = this.#context.clock.now();
     const { deadlineMs } = entry;
     if (deadlineMs !== undefined && isForcedDeletionDue(pod, deadlineMs, now)) {
-      await this.#delete(pod, deadlineMs, signal, log);
+      await this.#delete(pod, deadlineMs, signal, run.log);
       return this.#done(key, entry);
     }
     if (!isActive(pod)) return this.#done(key, entry);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { annotations } from '../../../api/labels.ts';
+import { type NodeClaim, nodeClaimKind } from '../../../api/node-claim.ts';
 import { kinds } from '../../../kube/kinds.ts';
+import type { ResourceType } from '../../../kube/object.ts';
 import { formatTime } from '../../../kube/time.ts';
 import { claimOf, contextOf, going, machine, openPool, runningPod } from '../../disruption/testing/machines.ts';
 import { type TestWorld, testWorld } from '../../testing/world.ts';
@@ -66,6 +68,35 @@ test('a node that recovers stays', async () => {
   await condition('a', 'BadDisk', 'False');
   await world.advance(60 * minute);
   expect(await going(world)).toEqual([]);
+});
+
+test('a clock that was a day behind for a minute delays nothing', async () => {
+  await machine(world, 'a');
+  await condition('a', 'BadDisk', 'True');
+  const now = world.clock.now.bind(world.clock);
+  const clock = vi.spyOn(world.clock, 'now').mockImplementation(() => now() - 24 * 60 * minute);
+  world.run(nodeHealthController(contextOf(world)));
+  await world.advance(minute);
+  clock.mockRestore();
+  await world.advance(14 * minute);
+  expect(await going(world)).toEqual(['a']);
+});
+
+test('a node that was broken before its NodeClaim named the machine is replaced', async () => {
+  await machine(world, 'a');
+  const claim = (await claimOf(world, 'a'))!;
+  await world.delete({ ...claim, apiVersion: 'karpenter.sh/v1', kind: 'NodeClaim' });
+  const claims = world.karpenter.resource(nodeClaimKind as ResourceType<NodeClaim>);
+  await claims.patch('a', { metadata: { finalizers: [] } });
+  await world.settle();
+  world.run(nodeHealthController(contextOf(world)));
+  await condition('a', 'BadDisk', 'True');
+  const { status, ...unlaunched } = claim;
+  await world.apply(unlaunched as NodeClaim);
+  await world.settle();
+  await claims.patchStatus('a', { status: status ?? {} });
+  await world.advance(10 * minute);
+  expect(await going(world)).toEqual(['a']);
 });
 
 test('when more than a fifth of the pool is broken, nothing is replaced and users are told', async () => {

@@ -6,12 +6,14 @@ import { annotations, labels } from '../../../api/labels.ts';
 import type { NodeClaim } from '../../../api/node-claim.ts';
 import type { RepairPolicy } from '../../../cloud/provider.ts';
 import type { Node } from '../../../kube/kinds.ts';
+import { keyOf } from '../../../kube/object.ts';
 import { formatTime, parseTime } from '../../../kube/time.ts';
 import type { Controller, Result } from '../../../runtime/controller.ts';
 import type { Logger } from '../../../runtime/logging.ts';
 import { eventKinds, eventOf } from '../../events.ts';
 import type { ControllerContext } from '../../nodeclaim/context.ts';
 import { disruptedLabels, nodeClaimMetrics, poolLabel } from '../../nodeclaim/metrics.ts';
+import { againAtWallTime } from '../../wall-time.ts';
 
 const blockedRetryMs = 5 * 60_000;
 /** With more of the nodes broken than this, rounded up, replacing them would only make it worse. */
@@ -25,7 +27,7 @@ interface Finding {
 
 /** The controller `node.health`. */
 export function nodeHealthController(context: ControllerContext): Controller {
-  const { nodes, clock } = context;
+  const { claims, nodes, clock } = context;
   const controller = context.controller({
     name: 'node.health',
     kind: 'Node',
@@ -38,7 +40,7 @@ export function nodeHealthController(context: ControllerContext): Controller {
         const found = findingOf(context, node, claim);
         if (!found) return {};
         const leftMs = found.dueAt - clock.now();
-        if (leftMs > 0) return { requeueAfterMs: leftMs };
+        if (leftMs > 0) return againAtWallTime(leftMs);
         const blocked = whyBlocked(context, claim);
         if (blocked !== undefined) {
           tellBlocked(context, node, claim, blocked);
@@ -49,8 +51,15 @@ export function nodeHealthController(context: ControllerContext): Controller {
       },
     },
   });
-  return controller.watch(nodes.informer, {
-    when: (node, old) => old === undefined || conditionsOf(node) !== conditionsOf(old),
+  controller.watch(nodes.informer, {
+    when: (node, old) =>
+      old === undefined || node.spec?.providerID !== old.spec?.providerID || conditionsOf(node) !== conditionsOf(old),
+  });
+  // A Node may be broken before its NodeClaim is there, or says which machine is its own.
+  return controller.watch(claims.informer, {
+    keys: (claim) => context.nodesOf(claim).map(keyOf),
+    when: (claim, old) => claim.status?.providerID !== old?.status?.providerID,
+    whenGone: false,
   });
 }
 

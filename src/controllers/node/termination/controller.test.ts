@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { getCondition } from '../../../api/conditions.ts';
 import { annotations, labels, terminationFinalizer } from '../../../api/labels.ts';
 import { disruptedTaint } from '../../../api/taints.ts';
@@ -106,6 +106,17 @@ describe('a node that is deleted', () => {
       'karpenter_nodes_termination_duration_seconds_sum{nodepool="default"} 10',
     );
     expect(await world.metrics.value('karpenter_nodes_lifetime_duration_seconds')).toBe(1);
+  });
+
+  test('goes in time when the clock is set back by a day', async () => {
+    await start();
+    await runningPod(world, 'web', 'a');
+    await deleteNode();
+    const now = world.clock.now.bind(world.clock);
+    vi.spyOn(world.clock, 'now').mockImplementation(() => now() - 24 * 3_600_000);
+    await letPodsGo(world);
+    await world.advance(30_000);
+    expect(await nodeA()).toBeUndefined();
   });
 
   test('waits for a pod that the watch has not told of', async () => {

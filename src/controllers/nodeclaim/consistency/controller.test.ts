@@ -13,9 +13,9 @@ afterEach(() => w.world.close());
 
 const requests = { cpu: '1', memory: '1Gi', 'vendor.com/none': '0' };
 
-async function shrink(cpu: string): Promise<void> {
+async function shrink(capacity: Record<string, string>): Promise<void> {
   const name = (await w.nodeOf('a'))!.metadata.name!;
-  await w.world.workload.resource(kinds.Node).patchStatus(name, { status: { capacity: { cpu } } });
+  await w.world.workload.resource(kinds.Node).patchStatus(name, { status: { capacity } });
   await w.world.settle();
 }
 
@@ -29,7 +29,7 @@ describe('the shape of a node', () => {
   test('is looked at every ten minutes, and told of when a tenth is missing', async () => {
     await w.write('a', { spec: { resources: { requests } } });
     await w.world.advance(1000);
-    await shrink('890m');
+    await shrink({ cpu: '890m' });
     await w.world.advance(590_000);
     expect(await w.condition('a', 'consistentStateFound')).toBe('True ConsistentStateFound');
     await w.world.advance(10_000);
@@ -37,9 +37,19 @@ describe('the shape of a node', () => {
     expect(await w.world.events('FailedConsistencyCheck')).toEqual([
       'FailedConsistencyCheck NodeClaim/a: expected 1 of resource cpu, but found 890m (89.0% of expected)',
     ]);
-    await shrink('900m');
+    await shrink({ cpu: '900m' });
     await w.world.advance(600_000);
     expect(await w.condition('a', 'consistentStateFound')).toBe('True ConsistentStateFound');
+  });
+
+  test('is told of for every resource that was asked for, however it is measured', async () => {
+    await w.write('a', { spec: { resources: { requests } } });
+    await w.world.advance(1000);
+    await shrink({ memory: '1Gi' });
+    await w.world.advance(600_000);
+    expect(await w.world.events('FailedConsistencyCheck')).toEqual([
+      'FailedConsistencyCheck NodeClaim/a: expected 2Gi of resource memory, but found 1Gi (50.0% of expected)',
+    ]);
   });
 
   test('of a node that is still starting is not judged', async () => {

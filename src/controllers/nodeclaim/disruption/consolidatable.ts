@@ -6,6 +6,7 @@ import type { NodeClaim } from '../../../api/node-claim.ts';
 import type { NodePool } from '../../../api/node-pool.ts';
 import { parseTime } from '../../../kube/time.ts';
 import type { ReconcileContext, Result } from '../../../runtime/controller.ts';
+import { againAtWallTime } from '../../wall-time.ts';
 import type { Draft } from '../draft.ts';
 
 const { initialized, consolidatable } = nodeClaimConditions;
@@ -22,7 +23,7 @@ export function checkConsolidatable(
     return {};
   };
   if (pool.spec.replicas !== undefined) return clear('the nodepool is static');
-  const afterMs = waitOf(pool);
+  const afterMs = quietTimeOf(pool);
   if (afterMs === undefined) return clear('consolidation is disabled');
   const ready = draft.condition(initialized);
   if (ready?.status !== 'True') return clear("nodeclaim isn't initialized");
@@ -30,14 +31,14 @@ export function checkConsolidatable(
   const leftMs = since + afterMs - now;
   if (leftMs > 0) {
     clear('consolidateAfter window not yet elapsed');
-    return { requeueAfterMs: leftMs };
+    return againAtWallTime(leftMs);
   }
   if (draft.set(trueCondition(consolidatable))) run.log.debug('marking consolidatable');
   return {};
 }
 
 /** How long a node must have been quiet; undefined when that is never, also because the time cannot be counted. */
-function waitOf(pool: NodePool): number | undefined {
+export function quietTimeOf(pool: NodePool): number | undefined {
   try {
     return durationMs(pool.spec.disruption?.consolidateAfter ?? '0s');
   } catch (error) {

@@ -129,6 +129,14 @@ describe('Drifted', () => {
     expect(asked()).toBeGreaterThan(before);
   });
 
+  test('is written soon when the API server fails at first', async () => {
+    const id = await running(await w.world.pool());
+    w.world.cloud.drift.set(id, 'ImageDrifted');
+    w.world.doors.karpenter.fail('PATCH /nodeclaims/a/status', { status: 500, reason: 'InternalError' }, 2);
+    await w.world.advance(5 * minute + 5000);
+    expect(await w.condition('a', 'drifted')).toBe('True ImageDrifted');
+  });
+
   test('is nothing for a NodeClaim without a NodePool', async () => {
     await w.write('a');
     await w.world.advance(2 * hour);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type ClaimWorld, claimWorld } from '../testing/claim-world.ts';
 import { expirationController } from './controller.ts';
 
@@ -37,4 +37,18 @@ describe('a NodeClaim', () => {
     await w.world.advance(60_000);
     expect(await w.claim('a')).toBeDefined();
   });
+});
+
+test('a clock that was a day behind for a minute lets nothing live longer', async () => {
+  const own = await claimWorld();
+  const { world } = own;
+  await own.write('a', { spec: { expireAfter: '1h' } });
+  const now = world.clock.now.bind(world.clock);
+  const clock = vi.spyOn(world.clock, 'now').mockImplementation(() => now() - 24 * 3_600_000);
+  await own.run(expirationController);
+  await world.advance(60_000);
+  clock.mockRestore();
+  await world.advance(3_600_000);
+  expect(await own.claim('a')).toBeUndefined();
+  await world.close();
 });

@@ -6,6 +6,7 @@ import { planted } from '../../../base/defects.ts';
 import { messageOf } from '../../../base/errors.ts';
 import { parseTime } from '../../../kube/time.ts';
 import { type Controller, TerminalError } from '../../../runtime/controller.ts';
+import { againAtWallTime } from '../../wall-time.ts';
 import type { ControllerContext } from '../context.ts';
 import { disruptedLabels, nodeClaimMetrics } from '../metrics.ts';
 
@@ -17,17 +18,17 @@ export function expirationController(context: ControllerContext): Controller {
     kind: 'NodeClaim',
     concurrent: 1,
     reconciler: {
-      async reconcile(key, signal, { log }) {
+      async reconcile(key, signal, run) {
         const claim = context.claim(key);
         const { creationTimestamp, deletionTimestamp } = claim?.metadata ?? {};
         if (!claim || !creationTimestamp || deletionTimestamp !== undefined) return {};
         const expireAfterMs = lifetimeOf(claim.spec.expireAfter);
         if (expireAfterMs === undefined) return {};
         const leftMs = parseTime(creationTimestamp) + expireAfterMs - clock.now();
-        if (leftMs > 0) return planted('forgets-expiry') ? {} : { requeueAfterMs: leftMs };
+        if (leftMs > 0) return planted('forgets-expiry') ? {} : againAtWallTime(leftMs);
         if (!(await claims.delete(claim, signal))) return {};
         const { nodeName } = claim.status ?? {};
-        log.debug('deleting expired nodeclaim', nodeName ? { Node: { name: nodeName } } : {});
+        run.log.debug('deleting expired nodeclaim', nodeName ? { Node: { name: nodeName } } : {});
         metrics.counter(nodeClaimMetrics.disrupted).inc(disruptedLabels('expired', claim, context.poolOf(claim)));
         return {};
       },

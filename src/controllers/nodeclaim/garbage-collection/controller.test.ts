@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { terminationFinalizer } from '../../../api/labels.ts';
 import { nodeClaim } from '../../../api/testing/objects.ts';
 import { kinds } from '../../../kube/kinds.ts';
@@ -87,6 +87,19 @@ describe('a NodeClaim whose machine is gone', () => {
     await w.world.advance(2 * round);
     expect((await w.claim('a'))?.metadata.deletionTimestamp).toBeDefined();
   });
+
+  test('is found within a round once the cloud answers, however long it did not', async () => {
+    const { providerID, node } = await running('a');
+    await w.setReady(node, 'False');
+    w.world.cloud.instances.delete(providerID);
+    const list = vi.spyOn(w.world.cloud, 'list').mockRejectedValue(new Error('unreachable'));
+    await w.world.advance(12 * round);
+    // It is not pressed either: a few times soon after the first failure, then no more than when it is well.
+    expect(list.mock.calls.length).toBeLessThan(20);
+    list.mockRestore();
+    await w.world.advance(round);
+    expect((await w.claim('a'))?.metadata.deletionTimestamp).toBeDefined();
+  });
 });
 
 describe('a machine whose NodeClaim is gone', () => {
@@ -109,6 +122,21 @@ describe('a machine whose NodeClaim is gone', () => {
     await w.world.advance(round);
     expect(w.world.cloud.instances.size).toBe(0);
     expect(w.world.log.messages()).toContain('garbage collected instance without nodeclaim');
+  });
+
+  test('is still drained while its node is not ready for a moment, and removed when it stays so', async () => {
+    const { node } = await orphan('a');
+    await w.world.advance(3 * round);
+    await w.setReady(node, 'False');
+    await w.world.advance(round);
+    expect(w.world.cloud.instances.size).toBe(1);
+    await w.setReady(node, 'True');
+    await w.world.advance(round);
+    await w.setReady(node, 'False');
+    await w.world.advance(2 * round);
+    expect(w.world.cloud.instances.size).toBe(1);
+    await w.world.advance(round);
+    expect(w.world.cloud.instances.size).toBe(0);
   });
 
   test('without a node is removed after a while, not at once', async () => {
@@ -159,6 +187,17 @@ describe('a machine whose NodeClaim is gone', () => {
     claims.readAll = () => Promise.resolve([{ ...known, status: { providerID } }]);
     await w.world.advance(3 * round);
     expect(w.world.cloud.instances.size).toBe(1);
+  });
+
+  test('is not looked up past the cache before its time has come', async () => {
+    const readAll = vi.spyOn(w.context.claims, 'readAll');
+    w.world.cloud.nodesAppear = false;
+    await w.world.advance(round - 1000);
+    await orphan('a');
+    await w.world.advance(10_000);
+    expect(readAll).not.toHaveBeenCalled();
+    await w.world.advance(80_000);
+    expect(readAll).toHaveBeenCalled();
   });
 
   test('is kept when NodeClaims cannot be read', async () => {

@@ -5,12 +5,15 @@
 import { KarpenterError, messageOf, wrap } from '../../../base/errors.ts';
 import type { CloudProvider, Instance } from '../../../cloud/provider.ts';
 import { type Controller, type ReconcileContext, type Result, singleton } from '../../../runtime/controller.ts';
+import { ExponentialBackoff } from '../../../runtime/rate-limiters.ts';
 import type { ControllerContext } from '../context.ts';
 import { collectClaims } from './lost-claims.ts';
 import { OrphanCollector } from './orphans.ts';
 
 const name = 'nodeclaim.garbagecollection';
 const periodMs = 2 * 60_000;
+/** How soon to look again after the first failure: a look lists every machine, and clouds count their calls. */
+const failedMs = 1000;
 /** How soon to look again while an orphan drains or waits for its time. */
 const pendingMs = 10_000;
 
@@ -24,6 +27,8 @@ export function garbageCollectionController(context: ControllerContext): Control
     clock,
     log,
     metrics,
+    // Never later than without a failure: nobody else notices, and one cloud that fails would keep the others waiting.
+    limiter: new ExponentialBackoff(failedMs, periodMs),
     reconcile: async (signal, run) => {
       const failures: unknown[] = [];
       let pending = false;

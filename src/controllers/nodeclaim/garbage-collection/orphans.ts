@@ -14,6 +14,8 @@ import { inParallel } from './in-parallel.ts';
 
 /** How long a machine is left alone after it was made, and after it was first seen without a NodeClaim. */
 const graceMs = 60_000;
+/** For how long a Node that does not answer may still have pods that must not be lost: as long as Kubernetes leaves them there. */
+const silentMs = 5 * 60_000;
 const parallel = 20;
 
 /** Removes the orphans of one cloud, round by round. */
@@ -22,6 +24,8 @@ export class OrphanCollector {
   readonly #cloud: CloudProvider;
   /** Since when each machine has been seen without a NodeClaim, by provider id. */
   #since = new Map<string, number>();
+  /** By UID of a Node that is drained: since when it has been seen not to be ready. Monotonic. */
+  #silentSince = new Map<string, number>();
 
   constructor(context: ControllerContext, cloud: CloudProvider) {
     this.#context = context;
@@ -34,12 +38,14 @@ export class OrphanCollector {
     const now = this.#context.clock.now();
     const known = this.#since;
     this.#since = new Map(suspects.map(({ providerID }) => [providerID, known.get(providerID) ?? now]));
+    const silent = this.#silentSince;
+    this.#silentSince = new Map();
     if (suspects.length === 0 || planted('orphans-left-behind')) return false;
     const due = suspects.filter((instance) => this.#isDue(instance, now));
     if (due.length > 0) {
       // Without a list that worked there is no saying that a NodeClaim is gone: its kind may just not be served.
       const orphans = this.#withoutClaim(due, await this.#context.claims.readAll(signal));
-      await inParallel(orphans, parallel, (instance) => this.#remove(instance, signal, log));
+      await inParallel(orphans, parallel, (instance) => this.#remove(instance, silent, signal, log));
     }
     return true;
   }
@@ -63,10 +69,15 @@ export class OrphanCollector {
   }
 
   /** Its Node goes first, so that pods are drained; then the machine. */
-  async #remove(instance: Instance, signal: AbortSignal, log: Logger): Promise<void> {
+  async #remove(
+    instance: Instance,
+    silent: ReadonlyMap<string, number>,
+    signal: AbortSignal,
+    log: Logger,
+  ): Promise<void> {
     const { nodes } = this.#context;
     const claim = this.#claimOf(instance);
-    const remaining = this.#context.nodesOf(claim).filter((node) => !isUnreachable(node));
+    const remaining = this.#context.nodesOf(claim).filter((node) => !this.#isGivenUp(node, silent));
     for (const node of remaining) {
       if (node.metadata.deletionTimestamp !== undefined) continue;
       const held = await nodes.patch(node, heldForDrain(node, claim), { signal });
@@ -82,6 +93,16 @@ export class OrphanCollector {
       'provider-id': instance.providerID,
       NodeClaim: { name: instance.nodeClaim?.name ?? '' },
     });
+  }
+
+  /** Whether there is nobody on a Node to drain any more: one that is not ready for a moment comes back with its pods. */
+  #isGivenUp(node: Node, silent: ReadonlyMap<string, number>): boolean {
+    if (isReady(node)) return false;
+    const { uid = '' } = node.metadata;
+    const now = this.#context.clock.monotonic();
+    const since = silent.get(uid) ?? now;
+    this.#silentSince.set(uid, since);
+    return now - since >= silentMs;
   }
 
   /** The NodeClaim as it must have been, for the cloud to find the machine by. */
@@ -117,7 +138,6 @@ function heldForDrain(node: Node, { spec }: NodeClaim): Node {
   };
 }
 
-/** There is nobody on it to drain. */
-function isUnreachable(node: Node): boolean {
-  return node.status?.conditions?.find(({ type }) => type === 'Ready')?.status !== 'True';
+function isReady(node: Node): boolean {
+  return node.status?.conditions?.find(({ type }) => type === 'Ready')?.status === 'True';
 }

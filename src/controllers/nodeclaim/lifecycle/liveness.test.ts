@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { nodePoolConditions } from '../../../api/conditions.ts';
+import type { NodeClaim } from '../../../api/node-claim.ts';
 import { type NodePool, nodePoolKind } from '../../../api/node-pool.ts';
 import { CreateError } from '../../../cloud/errors.ts';
 import type { ResourceType } from '../../../kube/object.ts';
+import { formatTime } from '../../../kube/time.ts';
 import { type ClaimWorld, claimWorld } from '../testing/claim-world.ts';
+import { lifecycleController } from './controller.ts';
 
 let w: ClaimWorld;
 let pool: NodePool;
@@ -44,6 +47,14 @@ describe('a NodeClaim that does not become a node', () => {
     expect(w.world.cloud.instances.size).toBe(0);
     const labelled = { reason: 'registration_timeout', nodepool: 'default' };
     expect(await w.world.metrics.value('karpenter_nodeclaims_disrupted_total', labelled)).toBe(1);
+  });
+
+  test('is given up all the same when the API server fails at first', async () => {
+    await w.write('a', { pool });
+    await w.world.settle();
+    w.world.doors.karpenter.fail('DELETE /nodeclaims/a', { status: 500, reason: 'InternalError' }, 2);
+    await w.world.advance(15 * minute + 10_000);
+    expect(await w.claim('a')).toBeUndefined();
   });
 
   test('counts from the change of the condition, not from its birth', async () => {
@@ -94,4 +105,23 @@ describe('a NodeClaim that does not become a node', () => {
     await w.world.advance(8 * minute);
     expect(await poolHealth()).toBe('False QuotaExceeded');
   });
+});
+
+test('a clock that was a day behind for a minute lets nobody wait longer', async () => {
+  const own = await claimWorld();
+  const { world } = own;
+  await world.pool();
+  const written = await own.write('a');
+  const lastTransitionTime = formatTime(world.clock.now());
+  const condition = (type: string, status: string) => ({ type, status, reason: type, message: '', lastTransitionTime });
+  const conditions = [condition('Launched', 'True'), condition('Registered', 'Unknown')];
+  await world.apply({ ...written, status: { providerID: 'fake://a', conditions } } as NodeClaim);
+  const now = world.clock.now.bind(world.clock);
+  const clock = vi.spyOn(world.clock, 'now').mockImplementation(() => now() - 24 * 60 * minute);
+  await own.run(lifecycleController);
+  await world.advance(minute);
+  clock.mockRestore();
+  await world.advance(20 * minute);
+  expect(await own.claim('a')).toBeUndefined();
+  await world.close();
 });

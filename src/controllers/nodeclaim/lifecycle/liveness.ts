@@ -6,6 +6,7 @@ import { planted } from '../../../base/defects.ts';
 import { formatDuration, parseTime } from '../../../kube/time.ts';
 import type { Result } from '../../../runtime/controller.ts';
 import type { Logger } from '../../../runtime/logging.ts';
+import { againAtWallTime } from '../../wall-time.ts';
 import type { ControllerContext } from '../context.ts';
 import type { Draft } from '../draft.ts';
 import { disruptedLabels, nodeClaimMetrics } from '../metrics.ts';
@@ -41,7 +42,7 @@ export async function checkLiveness(draft: Draft<NodeClaim>, step: LivenessStep)
     }
     requeueAfterMs = Math.min(requeueAfterMs, leftMs);
   }
-  return { requeueAfterMs };
+  return againAtWallTime(requeueAfterMs);
 }
 
 async function giveUp(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { nodePoolConditions } from '../../../api/conditions.ts';
 import { annotations, labels, nodeClassLabel, terminationFinalizer } from '../../../api/labels.ts';
 import { type NodePool, nodePoolKind } from '../../../api/node-pool.ts';
@@ -57,6 +57,14 @@ describe('registering a Node', () => {
     expect(await w.condition('a', 'registered')).toBe('True Registered');
     expect(w.world.log.messages()).toContain('registered nodeclaim');
     expect(await w.world.metrics.value('karpenter_nodes_created_total', { nodepool: '', zone: 'zone-a' })).toBe(1);
+  });
+
+  test('asks the API server nothing where a cloud has no hooks', async () => {
+    const read = vi.spyOn(w.context.claims, 'read');
+    await w.write('a');
+    await w.world.settle();
+    expect(await w.condition('a', 'registered')).toBe('True Registered');
+    expect(read).not.toHaveBeenCalled();
   });
 
   test('keeps the taints and values that the Node brought itself', async () => {

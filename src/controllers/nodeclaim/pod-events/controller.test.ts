@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type NodePool, nodePoolKind } from '../../../api/node-pool.ts';
 import { type DaemonSet, kinds } from '../../../kube/kinds.ts';
+import type { ResourceType } from '../../../kube/object.ts';
 import { ownedBy, pendingPod } from '../../../state/testing/objects.ts';
 import { ControllerContext } from '../context.ts';
 import { disruptionConditionsController } from '../disruption/controller.ts';
@@ -68,6 +70,50 @@ describe('pods that come and go', () => {
     expect(await lastEvent()).toBe(second);
   });
 
+  test.each([
+    ['0s', 60_000],
+    ['Never', 60_000],
+    ['30s', 10_000],
+    ['2m', 12_000],
+    ['1h', 60_000],
+  ])('are written as often as a node that must be quiet for %s needs it', async (consolidateAfter, intervalMs) => {
+    const pool = await w.world.pool({ spec: { disruption: { consolidateAfter } } });
+    await w.write('b', { pool });
+    await w.world.advance(60_000);
+    await w.run(podEventsController);
+    const other = (await w.nodeOf('b'))!.metadata.name!;
+    const told = async () => (await w.claim('b'))?.status?.lastPodEventTime;
+    const [first] = await w.world.apply(pendingPod('p1'));
+    await w.world.bind(first, other);
+    const before = now();
+    await w.world.advance(4000);
+    const [second] = await w.world.apply(pendingPod('p2'));
+    await w.world.bind(second, other);
+    const after = now();
+    await w.world.advance(intervalMs - 5000);
+    expect(await told()).toBe(before);
+    await w.world.advance(1000);
+    expect(await told()).toBe(after);
+  });
+
+  test('are written sooner when a node has to be quiet for a shorter time from now on', async () => {
+    const pool = await w.world.pool({ spec: { disruption: { consolidateAfter: '1h' } } });
+    await w.write('b', { pool });
+    await w.world.advance(60_000);
+    await w.run(podEventsController);
+    const other = (await w.nodeOf('b'))!.metadata.name!;
+    for (const name of ['p1', 'p2']) {
+      const [pod] = await w.world.apply(pendingPod(name));
+      await w.world.bind(pod, other);
+      await w.world.advance(15_000);
+    }
+    const told = (await w.claim('b'))?.status?.lastPodEventTime;
+    const pools = w.world.karpenter.resource(nodePoolKind as ResourceType<NodePool>);
+    await pools.patch('default', { spec: { disruption: { consolidateAfter: '30s' } } });
+    await w.world.settle();
+    expect(Date.parse((await w.claim('b'))?.status?.lastPodEventTime ?? '') - Date.parse(told ?? '')).toBe(15_000);
+  });
+
   test('do not matter when a DaemonSet brings them, or when nothing happens to them', async () => {
     await w.run(podEventsController);
     const [set] = await w.world.apply(daemonSet);
@@ -118,5 +164,16 @@ describe('pods that come and go', () => {
     w.world.run(podEventsController(new ControllerContext(w.world)));
     await w.world.advance(1000);
     expect(await lastEvent()).toBe(bound);
+  });
+
+  test('a pod that no scheduler bound came when its kubelet took it', async () => {
+    await bind('p');
+    const startTime = now();
+    const pods = w.world.workload.resource(kinds.Pod);
+    await pods.patchStatus('p', { status: { conditions: null, startTime } }, { namespace: 'default' });
+    await w.world.advance(600_000);
+    w.world.run(podEventsController(new ControllerContext(w.world)));
+    await w.world.advance(1000);
+    expect(await lastEvent()).toBe(startTime);
   });
 });

@@ -3,15 +3,19 @@
 // Nodes in the cluster `workload`, writes NodeClaims in `karpenter`.
 import { getCondition, nodeClaimConditions } from '../../../api/conditions.ts';
 import type { NodeClaim } from '../../../api/node-claim.ts';
+import type { NodePool } from '../../../api/node-pool.ts';
 import { kinds, type Pod } from '../../../kube/kinds.ts';
 import { formatTime, parseTime } from '../../../kube/time.ts';
 import type { Controller } from '../../../runtime/controller.ts';
 import { isOwnedByDaemonSet, isTerminal, isTerminating } from '../../../state/pod-predicates.ts';
+import { againAtWallTime } from '../../wall-time.ts';
 import type { ControllerContext } from '../context.ts';
-import { checkConsolidatable } from '../disruption/consolidatable.ts';
+import { checkConsolidatable, quietTimeOf } from '../disruption/consolidatable.ts';
 
-/** A NodeClaim is written at most this often. */
-const intervalMs = 10_000;
+/** A NodeClaim is written at most this often, */
+const shortestMs = 10_000;
+/** and this often while pods come and go. */
+const longestMs = 60_000;
 
 /** The controller `nodeclaim.podevents`. Its keys are names of Nodes. */
 export function podEventsController(context: ControllerContext): Controller {
@@ -33,9 +37,9 @@ export function podEventsController(context: ControllerContext): Controller {
           return {};
         }
         const written = claim.status?.lastPodEventTime;
-        const leftMs = written === undefined ? 0 : parseTime(written) + intervalMs - clock.now();
+        const leftMs = written === undefined ? 0 : parseTime(written) + intervalOf(context.poolOf(claim)) - clock.now();
         // Not lost, only late: what happens within the interval is written at its end.
-        if (leftMs > 0) return { requeueAfterMs: leftMs };
+        if (leftMs > 0) return againAtWallTime(leftMs);
         const draft = context.draftOfClaim(claim);
         draft.replace({ ...claim, status: { ...claim.status, lastPodEventTime: formatTime(at) } });
         // A node that is no longer quiet says so in the same breath.
@@ -63,7 +67,23 @@ export function podEventsController(context: ControllerContext): Controller {
     deleted: (pod) => happened(pod, clock.now()),
   });
   replaying = false;
+  context.pools.informer.addHandler({
+    // What was not written yet may be needed sooner now.
+    updated: ({ spec }, old) => {
+      if (spec.disruption?.consolidateAfter === old.spec.disruption?.consolidateAfter) return;
+      for (const nodeName of latest.keys()) controller.enqueue(nodeName);
+    },
+  });
   return controller.requires(pods, claims.informer, nodes.informer);
+}
+
+/**
+ * How often it is written. Only consolidation reads it, and only to wait until so much time has passed since: a tenth of that is
+ * soon enough, and where consolidation does not wait at all, or never happens, a minute is.
+ */
+function intervalOf(pool: NodePool | undefined): number {
+  const quietMs = (pool && quietTimeOf(pool)) || Number.POSITIVE_INFINITY;
+  return pool ? Math.min(longestMs, Math.max(shortestMs, quietMs / 10)) : shortestMs;
 }
 
 /** It was bound, it is over, or it is on its way out, and was not before. */

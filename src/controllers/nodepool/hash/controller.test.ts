@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { nodeClaimConditions } from '../../../api/conditions.ts';
 import { nodePoolHash, nodePoolHashVersion } from '../../../api/hash.ts';
 import { annotations } from '../../../api/labels.ts';
@@ -34,6 +34,19 @@ describe('the hash of a NodePool', () => {
     await w.world.settle();
     expect(nodePoolHash(changed)).not.toBe(first);
     expect(await stamps('pool')).toEqual([nodePoolHash(changed), nodePoolHashVersion]);
+  });
+
+  test('is mended when somebody writes over it, and not looked at for what is found out about the pool', async () => {
+    await w.run(hashController);
+    const pool = await w.world.pool();
+    const pools = w.world.karpenter.resource(poolType);
+    const hashed = vi.spyOn(w.context, 'pool');
+    await pools.patchStatus('default', { status: { resources: { cpu: '4' } } });
+    await w.world.settle();
+    expect(hashed).not.toHaveBeenCalled();
+    await pools.patch('default', { metadata: { annotations: { [hashKey]: '1' } } });
+    await w.world.settle();
+    expect(await stamps('pool')).toEqual([nodePoolHash(pool), nodePoolHashVersion]);
   });
 
   test('of another version brings the new one to the NodeClaims, but not to those that had drifted', async () => {

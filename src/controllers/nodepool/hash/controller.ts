@@ -8,6 +8,7 @@ import { annotations } from '../../../api/labels.ts';
 import type { NodeClaim } from '../../../api/node-claim.ts';
 import type { NodePool } from '../../../api/node-pool.ts';
 import { messageOf } from '../../../base/errors.ts';
+import { deepEqual } from '../../../base/freeze.ts';
 import { type Controller, TerminalError } from '../../../runtime/controller.ts';
 import type { ControllerContext } from '../../nodeclaim/context.ts';
 import { inParallel } from '../../nodeclaim/garbage-collection/in-parallel.ts';
@@ -37,7 +38,13 @@ export function hashController(context: ControllerContext): Controller {
     },
   });
   controller.requires(claims.informer);
-  return controller.watch(pools.informer);
+  return controller.watch(pools.informer, {
+    // What is found out about a pool is written into its status all day; the hash is of its spec.
+    when: (pool, old) =>
+      old === undefined ||
+      pool.metadata.generation !== old.metadata.generation ||
+      !deepEqual(pool.metadata.annotations, old.metadata.annotations),
+  });
 }
 
 function hashOf(pool: NodePool): string {

@@ -19,7 +19,7 @@ export function validationController(context: ControllerContext): Controller {
     kind: 'NodePool',
     concurrent: 10,
     reconciler: {
-      async reconcile(key, signal, { log }) {
+      async reconcile(key, signal, run) {
         const known = pools.get(key);
         if (!known) return;
         const pool = context.pool(key);
@@ -30,12 +30,12 @@ export function validationController(context: ControllerContext): Controller {
             registry.nodeClasses.map(nameOf),
           );
           if (news.hasChanged(`unserved ${key}`, error.message))
-            log.warn('ignoring nodepool, no provider serves its nodeClassRef', { error: error.message });
+            run.log.warn('ignoring nodepool, no provider serves its nodeClassRef', { error: error.message });
           return;
         }
         const { problems, warnings } = validateNodePool(pool, registry.ofNodePool(pool)!.labels);
         if (warnings.length > 0 && news.hasChanged(key, warnings))
-          log.warn('nodepool has unusable values', { warnings });
+          run.log.warn('nodepool has unusable values', { warnings });
         const draft = context.draftOfPool(pool);
         draft.set(
           problems.length > 0

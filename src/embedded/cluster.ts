@@ -63,6 +63,7 @@ export class EmbeddedCluster {
       const client = new KubeClient({ transport: server.transport(), clock, fieldManager: 'karpenter-embedded' });
       const plane = await runControlPlane({
         client,
+        isDirect: true,
         clock,
         random,
         log,

@@ -11,7 +11,11 @@ export class StatusError extends KarpenterError {
   readonly status: Status;
 
   constructor(code: number, reason: string | undefined, message: string, details?: Details) {
+    // A refusal is an answer: nobody looks at where it was made, and that is the dearest part of an error.
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
     super(`KRP_EMBEDDED_${code}`, message);
+    Error.stackTraceLimit = stackTraceLimit;
     this.status = {
       kind: 'Status',
       apiVersion: 'v1',

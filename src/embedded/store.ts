@@ -85,12 +85,14 @@ class Bucket {
   }
 }
 
-/** Where a watcher stands. `next` is synchronous; `wait` resolves when there may be more. */
+/** Where a watcher stands. `next` is synchronous; whoever asks is told when there may be more. */
 export interface Cursor {
   /** The next change, or undefined when there is none yet or the cursor is closed or expired. */
   next(): StoreEvent | undefined;
   /** Resolves once `next` has something to say, or the cursor was closed or expired. */
   wait(): Promise<void>;
+  /** Calls back each time something was added, or the cursor was closed or expired: within the writer's turn, so keep it short. */
+  onMore(callback: () => void): void;
   /** The watcher was too slow and lost its place. */
   readonly expired: boolean;
   readonly closed: boolean;
@@ -100,6 +102,7 @@ export interface Cursor {
 class CollectionCursor implements Cursor {
   #at: StoreEvent | undefined;
   #waiting: PromiseWithResolvers<void> | undefined;
+  #told: (() => void) | undefined;
   #expired = false;
   #finishing = false;
   readonly #onClose: (cursor: CollectionCursor) => void;
@@ -134,10 +137,15 @@ class CollectionCursor implements Cursor {
     return this.#waiting.promise;
   }
 
+  onMore(callback: () => void): void {
+    this.#told = callback;
+  }
+
   wake(): void {
     const waiting = this.#waiting;
     this.#waiting = undefined;
     waiting?.resolve();
+    this.#told?.();
   }
 
   /** Nothing more will come: what is left can still be read. */

@@ -42,10 +42,26 @@ export function fakePodController(plane: ControlPlane, options: FakePodOptions):
       reconciler: new FakePods(plane, options),
       maxConcurrent: 50,
     })
-      .watch(pods, { when: (pod) => Boolean(pod.spec.nodeName) })
+      .watch(pods, { when: (pod) => Boolean(pod.spec.nodeName) && !isAtRest(pod), whenGone: false })
       // Pods that were there before their node was known.
       .watch(plane.informers.of(kinds.Node), { keys: onNode, when: (node, old) => isFake(node) && !isFake(old) })
   );
+}
+
+/** Whether a pod runs as it should until somebody wants something else: most of what is told of pods is what was written here. */
+function isAtRest(pod: Pod): boolean {
+  if (pod.metadata.deletionTimestamp) return false;
+  const phase = pod.status?.phase;
+  if (phase === 'Succeeded' || phase === 'Failed') return true;
+  return phase === 'Running' && Boolean(pod.status?.startTime) && !mayComplete(pod) && readinessMatches(pod);
+}
+
+/** Whether a pod runs for a time only. */
+function mayComplete(pod: Pod): boolean {
+  if (isUnhealthy(pod)) return false;
+  if (pod.metadata.annotations?.[completeDelayAnnotation] !== undefined) return true;
+  const isJob = pod.metadata.ownerReferences?.some((owner) => owner.kind === 'Job' && owner.controller);
+  return isJob === true && pod.spec.restartPolicy !== 'Always';
 }
 
 class FakePods {
@@ -53,6 +69,8 @@ class FakePods {
   readonly #options: FakePodOptions;
   /** When pods were first seen on their node, by the monotonic clock: times in the API are whole seconds. */
   readonly #seen = new Map<string, number>();
+  /** Pods that were taken away, by UID, until the cache has seen it. */
+  readonly #stopped = new Set<string>();
 
   constructor(plane: ControlPlane, options: FakePodOptions) {
     this.#plane = plane;
@@ -64,6 +82,7 @@ class FakePods {
       deleted: (pod) => {
         options.addresses.release(pod.metadata.uid!);
         this.#seen.delete(pod.metadata.uid!);
+        this.#stopped.delete(pod.metadata.uid!);
       },
     });
   }
@@ -119,16 +138,15 @@ class FakePods {
 
   /** How long a pod runs before it completes, or undefined when it runs for ever. */
   #runsFor(pod: Pod): number | undefined {
-    if (isUnhealthy(pod)) return undefined;
+    if (!mayComplete(pod)) return undefined;
     const annotation = pod.metadata.annotations?.[completeDelayAnnotation];
-    if (annotation !== undefined) return durationOr(annotation, this.#options.jobMs);
-    const isJob = pod.metadata.ownerReferences?.some((owner) => owner.kind === 'Job' && owner.controller);
-    return isJob && pod.spec.restartPolicy !== 'Always' ? this.#options.jobMs : undefined;
+    return annotation === undefined ? this.#options.jobMs : durationOr(annotation, this.#options.jobMs);
   }
 
   /** A fake process stops at once, or after the time it is annotated with, but never later than its grace period ends. */
   async #stop(pod: Pod): Promise<Result | void> {
     const { metadata } = pod;
+    if (this.#stopped.has(metadata.uid!)) return;
     const deadline = parseTime(metadata.deletionTimestamp!);
     const asked = deadline - (metadata.deletionGracePeriodSeconds ?? 0) * 1000;
     const annotation = metadata.annotations?.[deleteDelayAnnotation];
@@ -146,6 +164,9 @@ class FakePods {
       await this.#plane.client
         .resource(kinds.Pod)
         .delete(name!, { namespace, gracePeriodSeconds: 0, ...(uid ? { preconditions: { uid } } : {}) });
+      // One that has a finalizer lingers; whoever takes that off takes the pod away.
+      if (this.#plane.informers.of(kinds.Pod).get(`${namespace}/${name}`)?.metadata.uid === uid)
+        this.#stopped.add(uid!);
     } catch (error) {
       if (!isNotFound(error)) throw error;
     }

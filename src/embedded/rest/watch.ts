@@ -56,7 +56,11 @@ class OpenWatch implements ServerWatch {
   #bookmarkDue = false;
   #ended = false;
   #failure: StatusError | undefined;
+  /** Those who wait for the next event, in the order they asked. */
+  readonly #waiting: ((next: IteratorResult<WatchEvent>) => void)[] = [];
+  /** Whoever writes lines waits for there to be more. */
   #wakeUp: (() => void) | undefined;
+  #isServing = false;
   readonly #cleanUp: (() => void)[] = [];
 
   constructor(
@@ -78,7 +82,7 @@ class OpenWatch implements ServerWatch {
       this.#cleanUp.push(
         context.bookmarks.subscribe(() => {
           this.#bookmarkDue = true;
-          this.#wakeUp?.();
+          this.#woken();
         }),
       );
     }
@@ -86,6 +90,7 @@ class OpenWatch implements ServerWatch {
       const timer = context.clock.after(options.timeoutSeconds * 1000, () => this.close());
       this.#cleanUp.push(() => timer.cancel());
     }
+    cursor.onMore(() => this.#woken());
   }
 
   close(): void {
@@ -93,7 +98,7 @@ class OpenWatch implements ServerWatch {
     this.#ended = true;
     this.#cursor.close();
     this.#release();
-    this.#wakeUp?.();
+    this.#woken();
   }
 
   #release(): void {
@@ -169,35 +174,50 @@ class OpenWatch implements ServerWatch {
     return { type: raw.type, object: shown };
   }
 
+  /** There may be another event. Nobody is told within the turn of whoever wrote it. */
+  #woken(): void {
+    this.#wakeUp?.();
+    if (this.#isServing || this.#waiting.length === 0) return;
+    this.#isServing = true;
+    queueMicrotask(() => this.#serve());
+  }
+
+  #serve(): void {
+    this.#isServing = false;
+    while (this.#waiting.length > 0) {
+      const next = this.#next();
+      if (!next) return;
+      this.#waiting.shift()!(next);
+    }
+  }
+
+  /** What the iterator gives without waiting: an event, or its end. */
+  #next(): IteratorResult<WatchEvent> | undefined {
+    const raw = this.#take();
+    if (raw) return { done: false, value: this.#show(raw) };
+    return this.#ended ? { done: true, value: undefined } : undefined;
+  }
+
   /** Resolves when there may be another event. */
   #more(): Promise<void> {
-    const woken = Promise.withResolvers<void>();
-    this.#wakeUp = woken.resolve;
-    void this.#cursor.wait().then(woken.resolve);
-    return woken.promise;
+    return new Promise((resolve) => {
+      this.#wakeUp = resolve;
+      void this.#cursor.wait().then(resolve);
+    });
   }
 
   [Symbol.asyncIterator](): AsyncIterator<WatchEvent> {
     return {
       next: () => {
-        const raw = this.#take();
-        if (raw) return Promise.resolve({ done: false, value: this.#show(raw) });
-        return this.#nextLater();
+        const next = this.#waiting.length === 0 ? this.#next() : undefined;
+        if (next) return Promise.resolve(next);
+        return new Promise((resolve) => this.#waiting.push(resolve));
       },
       return: () => {
         this.close();
         return Promise.resolve({ done: true, value: undefined });
       },
     };
-  }
-
-  async #nextLater(): Promise<IteratorResult<WatchEvent>> {
-    while (!this.#ended) {
-      await this.#more();
-      const raw = this.#take();
-      if (raw) return { done: false, value: this.#show(raw) };
-    }
-    return { done: true, value: undefined };
   }
 
   async *lines(): AsyncIterable<Buffer> {

@@ -70,29 +70,44 @@ export class SharedInformers {
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #log: Logger;
+  readonly #isDirect: boolean;
   readonly #informers = new Map<string, Informer<KubeObject>>();
+  /** By the kind itself: every reconcile asks several times. */
+  readonly #byKind = new WeakMap<ResourceType, Informer<KubeObject>>();
 
-  constructor(options: { client: KubeClient; clock: Clock; random: Random; log: Logger }) {
+  /** `isDirect`: the server is in this process. */
+  constructor(options: {
+    client: KubeClient;
+    clock: Clock;
+    random: Random;
+    log: Logger;
+    isDirect?: boolean | undefined;
+  }) {
     this.#client = options.client;
     this.#clock = options.clock;
     this.#random = options.random;
     this.#log = options.log;
+    this.#isDirect = options.isDirect ?? false;
   }
 
   /** The informer of a kind; ask for all of them before `start`. */
   of<T extends KubeObject>(type: ResourceType<T>): Informer<T> {
+    const known = this.#byKind.get(type);
+    if (known) return known as unknown as Informer<T>;
     const key = `${type.plural}.${type.group}`;
     let informer = this.#informers.get(key);
     if (!informer) {
       informer = new Informer<KubeObject>({
         client: this.#client,
         type,
+        isDirect: this.#isDirect,
         clock: this.#clock,
         random: this.#random,
         log: this.#log,
       });
       this.#informers.set(key, informer);
     }
+    this.#byKind.set(type, informer);
     return informer as unknown as Informer<T>;
   }
 

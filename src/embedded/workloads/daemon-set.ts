@@ -9,7 +9,7 @@ import { blockingEffects, untoleratedTaint } from '../scheduler/tolerations.ts';
 import { inGrowingBatches } from './batches.ts';
 import { type ControlPlane, vanishingIsFine } from './context.ts';
 import { scaled } from './int-or-percent.ts';
-import { OwnStatus, sooner } from './own-status.ts';
+import { OwnStatus, sooner, unreadPaceMs } from './own-status.ts';
 import { OwnedPods } from './owned-pods.ts';
 import { claimOwned, ownerKey } from './ownership.ts';
 import { createPod, deletePod, isNamespaceLeaving, podFromTemplate } from './pod-factory.ts';
@@ -142,15 +142,25 @@ function nodeOf(pod: Pod): string | undefined {
   return pinned?.size === 1 ? [...pinned][0] : undefined;
 }
 
+const none: Pod[] = [];
+
+interface Fits {
+  readonly nodes: readonly Node[];
+  /** By the place of the node. */
+  readonly fits: readonly DaemonFit[];
+}
+
 class DaemonSets {
   readonly own: OwnStatus<DaemonSet>;
   readonly #plane: ControlPlane;
   readonly #pods: OwnedPods;
   readonly #history: RevisionHistory;
+  /** How the nodes fit a template, for as long as none of them changes: pods change far more often. */
+  readonly #fits = new WeakMap<PodSpec, Fits>();
 
   constructor(plane: ControlPlane) {
     this.#plane = plane;
-    this.own = new OwnStatus(plane.informers.of(kinds.DaemonSet), plane);
+    this.own = new OwnStatus(plane.informers.of(kinds.DaemonSet), plane, unreadPaceMs);
     this.#pods = new OwnedPods(plane.informers.of(kinds.Pod), plane.clock);
     this.#history = new RevisionHistory(plane, kinds.DaemonSet);
   }
@@ -177,13 +187,23 @@ class DaemonSets {
     return sooner(waits ? { requeueAfterMs: 1000 } : undefined, waitMs);
   }
 
-  async #place(set: DaemonSet, byNode: ReadonlyMap<string, Pod[]>, revision: string): Promise<void> {
+  #fitsOf(set: DaemonSet): Fits {
     const nodes = this.#plane.informers.of(kinds.Node).list();
+    const { spec } = set.spec.template;
+    const known = this.#fits.get(spec);
+    if (known?.nodes === nodes) return known;
+    const found = { nodes, fits: nodes.map((node) => daemonFit(set, node)) };
+    if (Object.isFrozen(spec)) this.#fits.set(spec, found);
+    return found;
+  }
+
+  async #place(set: DaemonSet, byNode: ReadonlyMap<string, Pod[]>, revision: string): Promise<void> {
+    const { nodes, fits } = this.#fitsOf(set);
     const missing: string[] = [];
     const surplus: Pod[] = [];
-    for (const node of nodes) {
-      const pods = byNode.get(node.metadata.name!) ?? [];
-      const { start, stay } = daemonFit(set, node);
+    for (const [i, node] of nodes.entries()) {
+      const pods = byNode.get(node.metadata.name!) ?? none;
+      const { start, stay } = fits[i]!;
       // As it should be, on nearly every node.
       if (stay && pods.length === 1 && isPodActive(pods[0]!)) continue;
       const ended = pods.filter((pod) => pod.status?.phase === 'Failed' || pod.status?.phase === 'Succeeded');
@@ -212,10 +232,8 @@ class DaemonSets {
     if (set.spec.updateStrategy?.type === 'OnDelete') return;
     const now = this.#plane.clock.now();
     const rolling = set.spec.updateStrategy?.rollingUpdate;
-    const places = this.#plane.informers
-      .of(kinds.Node)
-      .list()
-      .filter((node) => daemonFit(set, node).start);
+    const { nodes, fits } = this.#fitsOf(set);
+    const places = nodes.filter((_, i) => fits[i]!.start);
     // Surge is not supported: a daemon is replaced in place, at least one at a time.
     const allowed = Math.max(1, scaled(rolling?.maxUnavailable ?? 1, places.length, 'up'));
     let unavailable = 0;
@@ -244,11 +262,12 @@ class DaemonSets {
   async #writeStatus(set: DaemonSet, byNode: ReadonlyMap<string, Pod[]>, revision: string): Promise<number> {
     const now = this.#plane.clock.now();
     const count = { desired: 0, current: 0, misscheduled: 0, ready: 0, available: 0, updated: 0 };
-    for (const node of this.#plane.informers.of(kinds.Node).list()) {
-      const all = byNode.get(node.metadata.name!) ?? [];
+    const { nodes, fits } = this.#fitsOf(set);
+    for (const [i, node] of nodes.entries()) {
+      const all = byNode.get(node.metadata.name!) ?? none;
       const isSingle = all.length === 1 && Boolean(all[0]!.spec.nodeName);
       const pods = isSingle ? all : all.filter((pod) => pod.spec.nodeName).sort(oldestFirst);
-      if (!daemonFit(set, node).start) {
+      if (!fits[i]!.start) {
         if (pods.length > 0) count.misscheduled++;
         continue;
       }

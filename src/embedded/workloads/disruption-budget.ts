@@ -8,9 +8,11 @@ import { Controller, type Result } from '../../runtime/controller.ts';
 import { withCondition } from './conditions.ts';
 import { type ControlPlane, vanishingIsFine } from './context.ts';
 import { scaled } from './int-or-percent.ts';
+import { OwnStatus, sooner } from './own-status.ts';
 import { controllerOf } from './ownership.ts';
 import { isPodActive, isPodReady } from './pods.ts';
 import { selectorOf } from './selectors.ts';
+import { gatherMs } from './watch-owned-pods.ts';
 
 /** An eviction that was granted and did not lead to a deletion within this time no longer counts. */
 const evictionTimeoutMs = 2 * 60_000;
@@ -18,32 +20,60 @@ const evictionTimeoutMs = 2 * 60_000;
 export function disruptionBudgetController(plane: ControlPlane): Controller {
   const budgets = plane.informers.of(kinds.PodDisruptionBudget);
   budgets.addIndex('namespace', (budget) => budget.metadata.namespace);
-  const inNamespace = (namespace: string | undefined): string[] =>
-    budgets.byIndex('namespace', namespace ?? '').map((budget) => `${namespace}/${budget.metadata.name}`);
-  const ofPod = (pod: Pod): string[] =>
-    inNamespace(pod.metadata.namespace).filter((key) => selects(budgets.get(key)!, pod));
+  const selecting = (namespace: string | undefined, labels: Labels | undefined): string[] =>
+    budgets
+      .byIndex('namespace', namespace ?? '')
+      .filter((budget) => selectorOf(budget).matches(labels))
+      .map((budget) => `${namespace}/${budget.metadata.name}`);
+  const reconciler = new DisruptionBudgets(plane);
   const controller = new Controller({
     ...plane,
     name: 'disruption',
     kind: 'PodDisruptionBudget',
-    reconciler: vanishingIsFine(new DisruptionBudgets(plane)),
+    reconciler: vanishingIsFine(reconciler),
     maxConcurrent: 5,
   });
-  const sized = { keys: (owner: { metadata: { namespace?: string } }) => inNamespace(owner.metadata.namespace) };
+  // Whose pods carry other labels than its template has no say in the size of the budgets that select those.
+  const sized = {
+    keys: ({ metadata, spec }: Sized) => selecting(metadata.namespace, spec.template.metadata?.labels),
+    when: sizeDiffers,
+  };
   return controller
-    .watch(budgets)
-    .watch(plane.informers.of(kinds.Pod), { keys: ofPod })
-    .watch(plane.informers.of(kinds.Deployment), { ...sized, when: sizeDiffers })
-    .watch(plane.informers.of(kinds.ReplicaSet), { ...sized, when: sizeDiffers })
-    .watch(plane.informers.of(kinds.StatefulSet), { ...sized, when: sizeDiffers });
+    .watch(budgets, { when: (budget, old) => !reconciler.own.isEcho(budget, old) })
+    .watch(plane.informers.of(kinds.Pod), {
+      keys: ({ metadata }) => selecting(metadata.namespace, metadata.labels),
+      when: countsOtherwise,
+    })
+    .watch(plane.informers.of(kinds.Deployment), sized)
+    .watch(plane.informers.of(kinds.ReplicaSet), sized)
+    .watch(plane.informers.of(kinds.StatefulSet), sized);
 }
 
-function sizeDiffers(owner: { spec: { replicas?: number } }, old?: { spec: { replicas?: number } }): boolean {
+type Labels = Readonly<Record<string, string>>;
+
+interface Sized {
+  readonly metadata: { readonly namespace?: string };
+  readonly spec: {
+    readonly replicas?: number;
+    readonly template: { readonly metadata?: { readonly labels?: Labels } };
+  };
+}
+
+function sizeDiffers(owner: Sized, old?: Sized): boolean {
   return owner.spec.replicas !== old?.spec.replicas;
 }
 
-function selects(budget: PodDisruptionBudget, pod: Pod): boolean {
-  return selectorOf(budget).matches(pod.metadata.labels);
+/** Whether a change of a pod can change the numbers of a budget: most of what happens to pods cannot. */
+function countsOtherwise(pod: Pod, old?: Pod): boolean {
+  return (
+    old === undefined ||
+    pod.metadata.uid !== old.metadata.uid ||
+    isPodActive(pod) !== isPodActive(old) ||
+    isPodReady(pod) !== isPodReady(old) ||
+    pod.metadata.deletionTimestamp !== old.metadata.deletionTimestamp ||
+    !deepEqual(pod.metadata.labels, old.metadata.labels) ||
+    !deepEqual(pod.metadata.ownerReferences, old.metadata.ownerReferences)
+  );
 }
 
 /** The arithmetic of a budget. `expected` is asked for only when the rule is relative to it. */
@@ -64,11 +94,23 @@ export function budgetNumbers(
   return { expectedPods: pods, desiredHealthy: minAvailable ?? 0 };
 }
 
+/** Whether to wait would let a pod be evicted that must stay, or count an eviction for longer than it lasts. */
+function isUrgent({ metadata, status: old }: PodDisruptionBudget, status: PodDisruptionBudget['status']): boolean {
+  return (
+    old?.observedGeneration !== metadata.generation ||
+    old?.disruptionsAllowed === undefined ||
+    (status?.disruptionsAllowed ?? 0) < old.disruptionsAllowed ||
+    !deepEqual(status?.disruptedPods, old.disruptedPods)
+  );
+}
+
 class DisruptionBudgets {
+  readonly own: OwnStatus<PodDisruptionBudget>;
   readonly #plane: ControlPlane;
 
   constructor(plane: ControlPlane) {
     this.#plane = plane;
+    this.own = new OwnStatus(plane.informers.of(kinds.PodDisruptionBudget), plane, gatherMs);
     plane.informers.of(kinds.Pod).addIndex('namespace', (pod) => pod.metadata.namespace);
   }
 
@@ -104,10 +146,10 @@ class DisruptionBudgets {
       expectedPods: numbers.expectedPods,
       conditions,
     };
-    if (!deepEqual(status, budget.status)) {
-      await this.#plane.client.resource(kinds.PodDisruptionBudget).updateStatus({ ...budget, status });
-    }
-    if (recheckMs !== undefined) return { requeueAfterMs: recheckMs };
+    const put = (): Promise<unknown> =>
+      this.#plane.client.resource(kinds.PodDisruptionBudget).updateStatus({ ...budget, status });
+    const waitMs = await this.own.write(budget, status, put, isUrgent(budget, status));
+    return sooner(recheckMs === undefined ? undefined : { requeueAfterMs: recheckMs }, waitMs);
   }
 
   /** Granted evictions that have not led to a deletion yet, and when the next of them runs out. */
@@ -139,21 +181,22 @@ class DisruptionBudgets {
   /** How many pods the owners of these pods want; pods without an owner that has a size do not count. */
   async #expectedPods(pods: readonly Pod[]): Promise<number> {
     const sizes = new Map<string, number>();
+    const seen = new Set<string>();
     for (const pod of pods) {
       const owner = controllerOf(pod);
-      if (!owner || sizes.has(owner.uid)) continue;
-      const [uid, size] = await this.#sizeOf(owner, pod.metadata.namespace!);
+      if (!owner || seen.has(owner.uid)) continue;
+      seen.add(owner.uid);
+      const found = this.#sizeOf(owner, pod.metadata.namespace!);
+      const [uid, size] = found instanceof Promise ? await found : found;
       if (size !== undefined) sizes.set(uid, size);
     }
     return [...sizes.values()].reduce((sum, size) => sum + size, 0);
   }
 
-  async #sizeOf(
-    owner: { kind: string; name: string; uid: string },
-    namespace: string,
-  ): Promise<[uid: string, replicas: number | undefined]> {
+  /** From the caches; only those who still have a ReplicationController have to be asked for. */
+  #sizeOf(owner: Owner, namespace: string): Size | Promise<Size> {
     const key = `${namespace}/${owner.name}`;
-    const { informers, client } = this.#plane;
+    const { informers } = this.#plane;
     if (owner.kind === 'ReplicaSet') {
       const set = informers.of(kinds.ReplicaSet).get(key);
       const above = set ? controllerOf(set) : undefined;
@@ -167,14 +210,25 @@ class DisruptionBudgets {
       const set = informers.of(kinds.StatefulSet).get(key);
       return [owner.uid, set ? (set.spec.replicas ?? 1) : undefined];
     }
-    if (owner.kind === 'ReplicationController') {
-      try {
-        const controller = await client.resource(kinds.ReplicationController).get(owner.name, { namespace });
-        return [owner.uid, controller.spec.replicas ?? 1];
-      } catch (error) {
-        if (!isNotFound(error)) throw error;
-      }
-    }
+    if (owner.kind === 'ReplicationController') return this.#askedSizeOf(owner, namespace);
     return [owner.uid, undefined];
   }
+
+  async #askedSizeOf({ name, uid }: Owner, namespace: string): Promise<Size> {
+    try {
+      const controller = await this.#plane.client.resource(kinds.ReplicationController).get(name, { namespace });
+      return [uid, controller.spec.replicas ?? 1];
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+      return [uid, undefined];
+    }
+  }
 }
+
+interface Owner {
+  readonly kind: string;
+  readonly name: string;
+  readonly uid: string;
+}
+
+type Size = readonly [uid: string, replicas: number | undefined];

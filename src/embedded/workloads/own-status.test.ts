@@ -33,7 +33,7 @@ test('only a change to what was written itself is an echo', async () => {
   expect(own.isEcho(set(2, 1), set(2, 0))).toBe(false);
 });
 
-test('a lean control plane writes the status of a set again after five seconds, and that of another at once', async () => {
+test('a lean control plane writes a status that has been wrong for five seconds, and what is urgent at once', async () => {
   const clock = new VirtualClock();
   const source = { addHandler: (): void => undefined };
   const [lean, usual] = [true, false].map((isLean) => new OwnStatus<ReplicaSet>(source, { clock, lean: isLean }));
@@ -45,17 +45,40 @@ test('a lean control plane writes the status of a set again after five seconds, 
     return { waitMs, isWritten: puts > before };
   };
   const written = { waitMs: 0, isWritten: true };
-  expect(await write(lean!, set(2, 0), 1)).toEqual(written);
+  const waits = (waitMs: number) => ({ waitMs, isWritten: false });
   expect(await write(usual!, set(2, 0), 1)).toEqual(written);
+  expect(await write(lean!, set(2, 0), 1)).toEqual(waits(5000));
   await clock.step(1500);
-  expect(await write(lean!, set(2, 1), 1)).toEqual({ waitMs: 0, isWritten: false });
-  expect(await write(lean!, set(2, 1), 2)).toEqual({ waitMs: 3500, isWritten: false });
-  expect(await write(usual!, set(2, 1), 2)).toEqual(written);
-  const other = set(2, 1);
-  expect(await write(lean!, { ...other, metadata: { ...other.metadata, uid: 'another' } }, 2)).toEqual(written);
+  expect(await write(lean!, set(2, 0), 2)).toEqual(waits(3500));
+  const other = set(2, 0);
+  expect(await write(lean!, { ...other, metadata: { ...other.metadata, uid: 'another' } }, 2)).toEqual(waits(5000));
   await clock.step(3500);
-  expect(await write(lean!, set(2, 1), 2)).toEqual(written);
+  expect(await write(lean!, set(2, 0), 2)).toEqual(written);
+  expect(await write(lean!, set(2, 2), 1)).toEqual(waits(5000));
   expect(await write(lean!, set(2, 2), 1, true)).toEqual(written);
+});
+
+test('what came right by itself was never wrong', async () => {
+  const clock = new VirtualClock();
+  const own = new OwnStatus<ReplicaSet>({ addHandler: () => undefined }, { clock, lean: true });
+  const put = (): Promise<void> => Promise.resolve();
+  await own.write(set(2, 2), { replicas: 2, readyReplicas: 1 }, put);
+  await clock.step(4000);
+  expect(await own.write(set(2, 2), { replicas: 2, readyReplicas: 2 }, put)).toBe(0);
+  await clock.step(4000);
+  expect(await own.write(set(2, 2), { replicas: 2, readyReplicas: 1 }, put)).toBe(5000);
+});
+
+test('a status that could not be written is tried again without another wait', async () => {
+  const clock = new VirtualClock();
+  const own = new OwnStatus<ReplicaSet>({ addHandler: () => undefined }, { clock, lean: true });
+  const wanted = { replicas: 2, readyReplicas: 2 };
+  await own.write(set(2, 1), wanted, () => Promise.resolve());
+  await clock.step(5000);
+  await expect(own.write(set(2, 1), wanted, () => Promise.reject(new Error('conflict')))).rejects.toThrow('conflict');
+  let puts = 0;
+  expect(await own.write(set(2, 1), wanted, () => Promise.resolve(puts++))).toBe(0);
+  expect(puts).toBe(1);
 });
 
 test('of two waits the shorter counts', () => {

@@ -8,26 +8,32 @@ import type { ControlPlane } from './context.ts';
 
 type WithStatus = KubeObject & { readonly spec?: unknown; readonly status?: unknown };
 
-/** A lean control plane writes the status of an object this often at most: pods of one set seldom start at one moment. */
-const paceMs = 5000;
-
-interface Written {
-  readonly status: unknown;
-  /** Monotonic. */
-  readonly at: number;
-}
+/**
+ * For so long a lean control plane lets a status be wrong: a pod whose place another takes meanwhile leaves no trace, and pods that
+ * come together are counted together.
+ */
+const usualPaceMs = 5000;
+/** For so long where only people would read it. */
+export const unreadPaceMs = 60_000;
 
 export class OwnStatus<T extends WithStatus> {
   /** The last status by the uid of its object. */
-  readonly #written = new Map<string, Written>();
+  readonly #written = new Map<string, unknown>();
+  /** Since when, by the monotonic clock, objects by their uid have had another status than they should. */
+  readonly #wrongSince = new Map<string, number>();
   readonly #plane: Pick<ControlPlane, 'clock' | 'lean'>;
+  readonly #paceMs: number;
 
-  constructor(source: ChangeSource<T>, plane: Pick<ControlPlane, 'clock' | 'lean'>) {
+  constructor(source: ChangeSource<T>, plane: Pick<ControlPlane, 'clock' | 'lean'>, paceMs = usualPaceMs) {
     this.#plane = plane;
+    this.#paceMs = paceMs;
     source.addHandler({
       added: () => undefined,
       updated: () => undefined,
-      deleted: ({ metadata }) => this.#written.delete(metadata.uid!),
+      deleted: ({ metadata }) => {
+        this.#written.delete(metadata.uid!);
+        this.#wrongSince.delete(metadata.uid!);
+      },
     });
   }
 
@@ -36,15 +42,21 @@ export class OwnStatus<T extends WithStatus> {
    * wait.
    */
   async write(object: T, status: unknown, put: () => Promise<unknown>, isUrgent = false): Promise<number> {
-    if (deepEqual(status, object.status)) return 0;
     const uid = object.metadata.uid!;
-    const now = this.#plane.clock.monotonic();
-    const at = this.#plane.lean && !isUrgent ? this.#written.get(uid)?.at : undefined;
-    const waitMs = at === undefined ? 0 : Math.max(0, at + paceMs - now);
-    if (waitMs > 0) return waitMs;
+    if (deepEqual(status, object.status)) {
+      this.#wrongSince.delete(uid);
+      return 0;
+    }
+    if (this.#plane.lean && !isUrgent) {
+      const now = this.#plane.clock.monotonic();
+      const since = this.#wrongSince.get(uid) ?? now;
+      this.#wrongSince.set(uid, since);
+      if (since + this.#paceMs > now) return since + this.#paceMs - now;
+    }
     // Before it is: the answer may come later than the news of it.
-    this.#written.set(uid, { status, at: now });
+    this.#written.set(uid, status);
     await put();
+    this.#wrongSince.delete(uid);
     return 0;
   }
 
@@ -54,7 +66,7 @@ export class OwnStatus<T extends WithStatus> {
       old !== undefined &&
       isSameMetadata(object.metadata, old.metadata) &&
       deepEqual(object.spec, old.spec) &&
-      deepEqual(object.status, this.#written.get(object.metadata.uid!)?.status)
+      deepEqual(object.status, this.#written.get(object.metadata.uid!))
     );
   }
 }

@@ -5,7 +5,7 @@ import type { Pod } from '../../kube/kinds.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import type { ChangeSource } from '../../runtime/controller.ts';
 import { Expectations } from './expectations.ts';
-import { OwnerIndex } from './owner-index.ts';
+import { type OwnerIndex, ownerIndex } from './owner-index.ts';
 import { controllerOf } from './ownership.ts';
 
 export class OwnedPods {
@@ -13,7 +13,7 @@ export class OwnedPods {
   readonly #expectations: Expectations;
 
   constructor(source: ChangeSource<Pod>, clock: Clock) {
-    this.#index = new OwnerIndex(source);
+    this.#index = ownerIndex(source);
     this.#expectations = new Expectations(clock);
     const seen = (pod: Pod): void => {
       const owner = controllerOf(pod);

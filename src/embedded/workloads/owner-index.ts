@@ -4,6 +4,19 @@ import type { KubeObject } from '../../kube/object.ts';
 import type { ChangeSource } from '../../runtime/controller.ts';
 import { controllerOf } from './ownership.ts';
 
+/** The index of each source: whoever asks for one shares it. */
+const indexes = new WeakMap<object, unknown>();
+
+/** The objects of a source by their owners. */
+export function ownerIndex<T extends KubeObject>(source: ChangeSource<T>): OwnerIndex<T> {
+  let index = indexes.get(source) as OwnerIndex<T> | undefined;
+  if (!index) {
+    index = new OwnerIndex(source);
+    indexes.set(source, index);
+  }
+  return index;
+}
+
 export class OwnerIndex<T extends KubeObject> {
   readonly #byOwner = new Map<string, Map<string, T>>();
   readonly #orphans = new Map<string, Map<string, T>>();

@@ -22,20 +22,31 @@ class PodGarbageCollector {
   readonly #plane: ControlPlane;
   /** Nodes that pods name and that do not exist, and since when we know. */
   readonly #missing = new Map<string, number>();
-  /** What the last look was at, if it found nothing to do. */
-  #clean: { readonly pods: readonly Pod[]; readonly nodes: readonly unknown[] } | undefined;
+  /** Whether the last look found nothing to do, and nothing has happened since that could be something. */
+  #clean = false;
 
   constructor(plane: ControlPlane) {
     this.#plane = plane;
+    const nodes = plane.informers.of(kinds.Node);
+    const look = (pod: Pod): void => {
+      const { nodeName } = pod.spec;
+      if (nodeName ? !nodes.get(nodeName) : pod.metadata.deletionTimestamp) this.#clean = false;
+      if (isPodEnded(pod)) this.#clean = false;
+    };
+    plane.informers.of(kinds.Pod).addHandler({ added: look, updated: look });
+    nodes.addHandler({ deleted: () => void (this.#clean = false) });
   }
 
   async collect(): Promise<Result> {
-    const { informers } = this.#plane;
-    const pods = informers.of(kinds.Pod).list();
-    const nodes = informers.of(kinds.Node).list();
-    if (this.#clean?.pods !== pods || this.#clean.nodes !== nodes) {
-      const isClean = await this.#sweep(pods);
-      this.#clean = isClean ? { pods, nodes } : undefined;
+    if (!this.#clean) {
+      // Before it looks: what happens meanwhile counts for the next time.
+      this.#clean = true;
+      let isClean = false;
+      try {
+        isClean = await this.#sweep(this.#plane.informers.of(kinds.Pod).list());
+      } finally {
+        if (!isClean) this.#clean = false;
+      }
     }
     return { requeueAfterMs: everyMs };
   }

@@ -2,7 +2,6 @@
 // ReplicaSets: as many pods as asked for, the least useful ones given up first, and a status that says how it stands.
 import { messageOf } from '../../base/errors.ts';
 import { kinds, type Pod, type ReplicaSet } from '../../kube/kinds.ts';
-import { compileLabelSelector } from '../../kube/labels.ts';
 import { formatTime } from '../../kube/time.ts';
 import { Controller, type Result } from '../../runtime/controller.ts';
 import { inGrowingBatches } from './batches.ts';
@@ -114,12 +113,7 @@ class ReplicaSets {
   async #writeStatus(set: ReplicaSet, claimed: readonly Pod[], failure: unknown): Promise<number> {
     const now = this.#plane.clock.now();
     const active = claimed.filter(isPodActive);
-    const minReady = set.spec.minReadySeconds ?? 0;
-    const templateLabels = compileLabelSelector({ matchLabels: set.spec.template.metadata?.labels ?? {} });
-    const count = (test: (pod: Pod) => boolean): number => active.filter(test).length;
-    const terminating = claimed.filter(
-      (pod) => pod.metadata.deletionTimestamp !== undefined && !isPodEnded(pod),
-    ).length;
+    const { terminating, ready, available, labelled } = countsOf(set, claimed, now);
     const conditions =
       failure === undefined
         ? withoutCondition(set.status?.conditions, 'ReplicaFailure')
@@ -130,9 +124,6 @@ class ReplicaSets {
             message: messageOf(failure),
             lastTransitionTime: formatTime(now),
           });
-    const ready = count(isPodReady);
-    const available = count((pod) => isPodAvailable(pod, minReady, now));
-    const labelled = count((pod) => templateLabels.matches(pod.metadata.labels));
     const status = {
       replicas: active.length,
       ...(labelled > 0 ? { fullyLabeledReplicas: labelled } : {}),
@@ -155,4 +146,23 @@ class ReplicaSets {
     const next = Math.min(...waits.filter((wait) => wait > 0));
     if (Number.isFinite(next)) return { requeueAfterMs: next };
   }
+}
+
+/** What a status says of pods, in one pass over them. */
+function countsOf(
+  { spec }: ReplicaSet,
+  claimed: readonly Pod[],
+  now: number,
+): { readonly terminating: number; readonly ready: number; readonly available: number; readonly labelled: number } {
+  const wanted = Object.entries(spec.template.metadata?.labels ?? {});
+  const counts = { terminating: 0, ready: 0, available: 0, labelled: 0 };
+  for (const pod of claimed) {
+    const { deletionTimestamp, labels } = pod.metadata;
+    if (deletionTimestamp !== undefined && !isPodEnded(pod)) counts.terminating++;
+    if (!isPodActive(pod)) continue;
+    if (isPodReady(pod)) counts.ready++;
+    if (isPodAvailable(pod, spec.minReadySeconds ?? 0, now)) counts.available++;
+    if (wanted.every(([key, value]) => labels?.[key] === value)) counts.labelled++;
+  }
+  return counts;
 }

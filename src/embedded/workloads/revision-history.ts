@@ -5,7 +5,7 @@ import { isAlreadyExists } from '../../kube/api-error.ts';
 import { type ControllerRevision, kinds, type Pod, type PodTemplateSpec } from '../../kube/kinds.ts';
 import type { KubeObject, ResourceType } from '../../kube/object.ts';
 import type { ControlPlane } from './context.ts';
-import { OwnerIndex } from './owner-index.ts';
+import { type OwnerIndex, ownerIndex } from './owner-index.ts';
 import { controllerReference } from './ownership.ts';
 import { templateHash } from './template-hash.ts';
 
@@ -20,7 +20,7 @@ export class RevisionHistory {
   constructor(plane: ControlPlane, ownerType: ResourceType) {
     this.#plane = plane;
     this.#ownerType = ownerType;
-    this.#revisions = new OwnerIndex(plane.informers.of(kinds.ControllerRevision));
+    this.#revisions = ownerIndex(plane.informers.of(kinds.ControllerRevision));
   }
 
   /** The hash of the current template. Records it as the newest revision, and drops old ones that no pod uses. */
@@ -28,7 +28,7 @@ export class RevisionHistory {
     const known = this.#revisions.ownedBy(owner.metadata.uid!).sort((a, b) => a.revision - b.revision);
     const data = { spec: { template: { ...template, $patch: 'replace' } } };
     const newest = known.at(-1)?.revision ?? 0;
-    const same = known.find((revision) => deepEqual(revision.data, data));
+    const same = known.find((revision) => isOf(revision, template, data));
     const client = this.#plane.client.resource(kinds.ControllerRevision);
     if (same) {
       // Rolled back to: it becomes the newest again.
@@ -59,6 +59,7 @@ export class RevisionHistory {
   }
 
   async #prune(known: readonly ControllerRevision[], limit: number, live: string, pods: readonly Pod[]): Promise<void> {
+    if (known.length <= limit) return;
     // Pods of StatefulSets carry the name of their revision, those of DaemonSets its hash.
     const used = new Set([live, ...pods.map((pod) => pod.metadata.labels?.[revisionLabel])]);
     const idle = known.filter((revision) => !used.has(hashOf(revision)) && !used.has(revision.metadata.name));
@@ -67,6 +68,17 @@ export class RevisionHistory {
       await this.#plane.client.resource(kinds.ControllerRevision).delete(name!, { namespace });
     }
   }
+}
+
+/** The template that a revision was last found to be of. */
+const foundBefore = new WeakMap<ControllerRevision, PodTemplateSpec>();
+
+/** Neither changes once it is in a cache, and every change of a pod asks. */
+function isOf(revision: ControllerRevision, template: PodTemplateSpec, data: unknown): boolean {
+  if (foundBefore.get(revision) === template) return true;
+  if (!deepEqual(revision.data, data)) return false;
+  if (Object.isFrozen(revision) && Object.isFrozen(template)) foundBefore.set(revision, template);
+  return true;
 }
 
 function hashOf(revision: ControllerRevision): string {

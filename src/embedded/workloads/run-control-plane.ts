@@ -26,6 +26,8 @@ import { volumeProtection } from './volume-protection.ts';
 
 export interface ControlPlaneOptions {
   readonly client: KubeClient;
+  /** The server is in this process: nothing can cut what it tells. */
+  readonly isDirect?: boolean;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
@@ -53,7 +55,7 @@ export interface RunningControlPlane {
 export async function runControlPlane(options: ControlPlaneOptions): Promise<RunningControlPlane> {
   const { client, clock, random, log, heartbeatMs = 20_000, podStartMs = 200, jobMs = 1000 } = options;
   const voices = new Voices({ client, clock, log });
-  const informers = new SharedInformers({ client, clock, random, log });
+  const informers = new SharedInformers({ client, clock, random, log, isDirect: options.isDirect });
   const metrics = options.metrics ?? new Metrics();
   const as = (component: string): ControlPlane => ({
     client,

@@ -4,12 +4,14 @@ import { compileLabelSelector, type LabelSelector, nothing, type Selector } from
 
 const compiled = new WeakMap<object, Selector>();
 
-/** The selector in `spec.selector`, compiled once per object. One that does not compile matches nothing. */
+/** The selector in `spec.selector`, compiled once: every version of an object has the same. One that does not compile matches nothing. */
 export function selectorOf(object: { readonly spec?: { readonly selector?: unknown } }): Selector {
-  let selector = compiled.get(object);
+  const given = object.spec?.selector as LabelSelector | undefined;
+  if (!given || !Object.isFrozen(given)) return compile(given);
+  let selector = compiled.get(given);
   if (!selector) {
-    selector = compile(object.spec?.selector as LabelSelector | undefined);
-    compiled.set(object, selector);
+    selector = compile(given);
+    compiled.set(given, selector);
   }
   return selector;
 }

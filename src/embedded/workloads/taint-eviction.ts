@@ -17,7 +17,7 @@ export function taintEvictionController(plane: ControlPlane): Controller {
   const reconciler = new TaintEviction(plane);
   return new Controller({ ...plane, name: 'taint-eviction', kind: 'Pod', reconciler, maxConcurrent: 10 })
     .watch(plane.informers.of(kinds.Node), { keys: onNode, when: (node, old) => concerns(node, old) })
-    .watch(pods, { when: (pod, old) => Boolean(pod.spec.nodeName) && !old?.spec.nodeName });
+    .watch(pods, { when: (pod, old) => Boolean(pod.spec.nodeName) && !old?.spec.nodeName, whenGone: false });
 }
 
 /** Only evicting taints and readiness matter; heartbeats do not. */

@@ -25,8 +25,16 @@ export function watchOwnedPods(
     .watch(pods, { keys, when: isStaying, afterMs: gatherMs });
 }
 
+/** The change that was asked about last: every owner asks twice about each. */
+let last: { readonly pod: Pod; readonly old: Pod | undefined; readonly stays: boolean } | undefined;
+
 /** Whether a pod was there before and is still wanted by the same owner. */
 function isStaying(pod: Pod, old?: Pod): boolean {
+  if (last?.pod !== pod || last.old !== old) last = { pod, old, stays: stays(pod, old) };
+  return last.stays;
+}
+
+function stays(pod: Pod, old?: Pod): boolean {
   return (
     old !== undefined &&
     isPodActive(pod) &&

@@ -71,6 +71,33 @@ describe('which resources are members', () => {
     await w.member('sound');
     expect(await names()).toEqual(['sound']);
   });
+
+  test('one whose infrastructure template may not be read costs only itself', async () => {
+    const refusal = { status: 403, body: { kind: 'Status', reason: 'Forbidden', message: 'no templates' } };
+    const asked: string[] = [];
+    await world({
+      door: (transport) => ({
+        async request(request) {
+          if (!request.path.includes('/embeddedmachinetemplates/')) return transport.request(request);
+          asked.push(request.path);
+          return refusal;
+        },
+        watch: (request) => transport.watch(request),
+        close: () => transport.close(),
+      }),
+    });
+    await w.member('unknown');
+    await w.hub
+      .resource(w.kinds.machineDeployment)
+      .patch(
+        'unknown',
+        { metadata: { annotations: { [capacityAnnotations.memory]: null } } },
+        { namespace: 'default' },
+      );
+    await w.member('sound');
+    expect(await names()).toEqual(['sound']);
+    expect(asked).not.toEqual([]);
+  });
 });
 
 describe('instance types', () => {

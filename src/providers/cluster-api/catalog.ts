@@ -219,7 +219,8 @@ function hasRoom(object: Scalable): boolean {
 
 /** How many replicas are asked for now. */
 export function replicasOf(object: Scalable): number {
-  return object.spec?.replicas ?? object.status?.replicas ?? 0;
+  const told: unknown = object.spec?.replicas ?? object.status?.replicas;
+  return typeof told === 'number' ? told : 0;
 }
 
 /** The minimum or maximum size that a member asks for. */

@@ -26,15 +26,16 @@ export const driftReasons = {
 } as const;
 
 /** How the template that a Machine was made from differs from the one that is wanted, by name; '' when it does not. */
-export function templateDrift(made: MachineSpec, wanted: MachineSpec = {}): string {
+export function templateDrift(made: MachineSpec, wanted?: MachineSpec | null): string {
+  wanted ??= {};
   if (!isSameReference(made.infrastructureRef, wanted.infrastructureRef)) return driftReasons.infrastructure;
   if (isBootstrapDifferent(made.bootstrap, wanted.bootstrap)) return driftReasons.bootstrap;
   if (differ(made.version, wanted.version)) return driftReasons.version;
   return differ(made.failureDomain, wanted.failureDomain) ? driftReasons.failureDomain : '';
 }
 
-function isBootstrapDifferent(made: MachineSpec['bootstrap'] = {}, wanted: MachineSpec['bootstrap'] = {}): boolean {
-  return !isSameReference(made.configRef, wanted.configRef) || differ(made.dataSecretName, wanted.dataSecretName);
+function isBootstrapDifferent(made: MachineSpec['bootstrap'], wanted: MachineSpec['bootstrap']): boolean {
+  return !isSameReference(made?.configRef, wanted?.configRef) || differ(made?.dataSecretName, wanted?.dataSecretName);
 }
 
 /** Absent and empty are the same. */

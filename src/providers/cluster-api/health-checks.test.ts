@@ -43,3 +43,13 @@ test('those of other Clusters, and what cannot be read, mean nothing', () => {
   const broken = [{ ...condition, timeout: 'soon' }, { ...condition, status: 'Perhaps' }, { status: 'False' }];
   expect(policies(check('ours', { unhealthyConditions: broken }))).toEqual(['Ready=False 1800s']);
 });
+
+test('a check that is damaged costs only itself', () => {
+  const condition = { type: 'Ready', status: 'False' };
+  const bad = [null, 'x', { ...condition, timeout: '-5m' }, { ...condition, timeoutSeconds: '60' }, { type: {} }];
+  for (const unhealthyConditions of [bad, 'x', 5, {}]) {
+    expect(policies(check('ours', { unhealthyConditions }))).toEqual(['Ready=False 1800s']);
+    const checks = { unhealthyNodeConditions: unhealthyConditions };
+    expect(policies(check('ours', { checks }))).toEqual(['Ready=False 1800s']);
+  }
+});

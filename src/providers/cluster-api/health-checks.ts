@@ -38,7 +38,7 @@ export function repairPoliciesOf(
   const told = new Map<string, RepairPolicy>();
   for (const { spec } of checks) {
     if (!clusters.has(spec?.clusterName)) continue;
-    for (const condition of spec?.checks?.unhealthyNodeConditions ?? spec?.unhealthyConditions ?? []) {
+    for (const condition of conditionsOf(spec)) {
       const policy = policyOf(condition);
       if (!policy) continue;
       const known = told.get(keyOf(policy));
@@ -48,18 +48,26 @@ export function repairPoliciesOf(
   return [...usual.filter((policy) => !told.has(keyOf(policy))), ...told.values()];
 }
 
+/** One that another version or a damaged object holds instead of a list is none. */
+function conditionsOf(spec: MachineHealthCheck['spec']): readonly UnhealthyCondition[] {
+  const told: unknown = spec?.checks?.unhealthyNodeConditions ?? spec?.unhealthyConditions;
+  return Array.isArray(told) ? told.filter((each) => typeof each === 'object' && each !== null) : [];
+}
+
 function keyOf({ conditionType, conditionStatus }: RepairPolicy): string {
   return `${conditionType}=${conditionStatus}`;
 }
 
 /** undefined for what cannot be read: the check is Cluster API's to complain about. */
 function policyOf({ type, status, timeout, timeoutSeconds }: UnhealthyCondition): RepairPolicy | undefined {
-  const tolerationMs = timeoutSeconds === undefined ? readDuration(timeout ?? '') : timeoutSeconds * 1000;
-  if (!type || (status !== 'True' && status !== 'False' && status !== 'Unknown') || !tolerationMs) return;
+  const tolerationMs = typeof timeoutSeconds === 'number' ? timeoutSeconds * 1000 : readDuration(timeout);
+  if (typeof type !== 'string' || type === '' || !tolerationMs || tolerationMs < 0) return;
+  if (status !== 'True' && status !== 'False' && status !== 'Unknown') return;
   return { conditionType: type, conditionStatus: status, tolerationMs };
 }
 
-function readDuration(text: string): number | undefined {
+function readDuration(text: unknown): number | undefined {
+  if (typeof text !== 'string') return undefined;
   try {
     return parseDuration(text);
   } catch {

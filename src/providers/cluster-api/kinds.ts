@@ -131,7 +131,9 @@ export function capiKinds(version: string): CapiKinds {
 
 /** The group of what a reference names. */
 export function groupOf(ref: ObjectReference): string {
-  return ref.apiGroup ?? ref.apiVersion?.split('/')[0] ?? '';
+  const { apiGroup, apiVersion } = ref;
+  if (typeof apiGroup === 'string') return apiGroup;
+  return typeof apiVersion === 'string' ? apiVersion.split('/')[0]! : '';
 }
 
 /** Whether two references name the same object; a namespace or version that one of them leaves out does not count. */
@@ -149,9 +151,20 @@ export function isDeleting(object: KubeObject): boolean {
   return object.metadata.deletionTimestamp !== undefined;
 }
 
+/** `reason: message`; undefined when neither says anything. */
+function sentenceOf(...parts: readonly unknown[]): string | undefined {
+  return parts.filter((part) => typeof part === 'string' && part !== '').join(': ') || undefined;
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null;
+}
+
 /** Those of v1beta1 included, which say how grave they are. */
 function conditionsOf(status: Machine['status'] | Scalable['status']): readonly CapiCondition[] {
-  return [...(status?.conditions ?? []), ...(status?.deprecated?.v1beta1?.conditions ?? [])];
+  return [status?.conditions, status?.deprecated?.v1beta1?.conditions].flatMap((conditions) =>
+    Array.isArray(conditions) ? (conditions as CapiCondition[]).filter((condition) => isObject(condition)) : [],
+  );
 }
 
 /** Why a Machine will never become a node by itself, or undefined. */
@@ -160,13 +173,13 @@ export function failureOf(machine: Machine): string | undefined {
   const legacy = status?.deprecated?.v1beta1;
   const reason = status?.failureReason ?? legacy?.failureReason;
   const message = status?.failureMessage ?? legacy?.failureMessage;
-  if (reason || message) return [reason, message].filter(Boolean).join(': ');
+  if (reason || message) return sentenceOf(reason, message) ?? 'it failed without a word';
   if (status?.phase === 'Failed') return 'the Machine is in phase Failed';
   // Without an error severity, Cluster API still hopes.
   const failed = conditionsOf(status).find(
     ({ type, status: is, severity }) => type === 'InfrastructureReady' && is === 'False' && severity === 'Error',
   );
-  return failed && [failed.reason, failed.message].filter(Boolean).join(': ');
+  return failed && (sentenceOf(failed.reason, failed.message) ?? 'its infrastructure failed');
 }
 
 /** Why a MachineDeployment or MachineSet cannot make Machines, as it says itself. */
@@ -174,7 +187,7 @@ export function creationProblemOf(scalable: Scalable): string | undefined {
   const failed = conditionsOf(scalable.status).find(
     ({ type, status, severity }) => type === 'MachinesCreated' && status === 'False' && severity !== 'Info',
   );
-  return failed && ([failed.reason, failed.message].filter(Boolean).join(': ') || 'Machines cannot be created');
+  return failed && (sentenceOf(failed.reason, failed.message) ?? 'Machines cannot be created');
 }
 
 /** Whether Cluster API leaves it alone on request. */

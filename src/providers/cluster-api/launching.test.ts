@@ -115,6 +115,20 @@ describe('launching', () => {
     expect(w.writes).toEqual([]);
   });
 
+  test('waits a second at most for company, however many come one after the other', async () => {
+    await world();
+    await w.member('md');
+    await w.pass();
+    const launches: Promise<unknown>[] = [];
+    for (let i = 0; i < 25; i++) {
+      launches.push(w.provider.create(await w.claim(`c${i}`), w.signal).catch(() => undefined));
+      await w.pass(80);
+    }
+    expect(await w.replicas('md')).toBeGreaterThan(10);
+    await w.finish(Promise.all(launches));
+    expect(await w.replicas('md')).toBe(25);
+  });
+
   test('§15 (28): many tries for a slow machine raise replicas once', async () => {
     await world({ behavior: () => ({ provisionMs: 120_000 }) });
     await w.member('md');

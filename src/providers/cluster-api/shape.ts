@@ -49,6 +49,7 @@ export function shapeOf(scalable: Scalable, template?: Template, isSynced?: IsSy
   const own = scalable.metadata.annotations ?? {};
   const labels = labelsOf(scalable, template, isSynced);
   const zone = labels[wellKnown.zone] || scalable.spec?.template?.spec?.failureDomain;
+  if (zone && typeof zone !== 'string') throw new MemberError('spec.template.spec.failureDomain is no text');
   const overhead = own[annotations.overhead];
   const devices = devicesOf(own);
   return {
@@ -70,9 +71,9 @@ function labelsOf(scalable: Scalable, template?: Template, isSynced?: IsSynced):
     ...propagatedLabels(scalable.spec?.template?.metadata?.labels, isSynced),
     ...toldLabels(scalable),
   };
-  for (const [key, value] of Object.entries(labels)) {
-    const problem = labelKeyProblem(key) ?? labelValueProblem(value);
-    if (problem) throw new MemberError(`label ${key}=${value}: ${problem}`);
+  for (const [key, value] of Object.entries<unknown>(labels)) {
+    const problem = labelKeyProblem(key) ?? (typeof value === 'string' ? labelValueProblem(value) : 'is no text');
+    if (problem) throw new MemberError(`label ${key}=${JSON.stringify(value)}: ${problem}`);
   }
   return labels;
 }
@@ -155,10 +156,18 @@ function taintsOf(scalable: Scalable): MachineTaint[] {
     .filter((part) => part !== '')
     .map(parseTaint);
   const taints = new Map<string, MachineTaint>();
-  for (const { key, value, effect } of [...(scalable.spec?.template?.spec?.taints ?? []), ...told]) {
+  const own: unknown = scalable.spec?.template?.spec?.taints ?? [];
+  if (!Array.isArray(own) || !own.every(isTaint))
+    throw new MemberError('spec.template.spec.taints is no list of taints');
+  for (const { key, value, effect } of [...own, ...told]) {
     taints.set(`${key}:${effect}`, { key, ...(value ? { value } : {}), effect });
   }
   return [...taints.values()];
+}
+
+function isTaint(value: unknown): value is MachineTaint {
+  const { key, value: of = '', effect } = (value ?? {}) as Record<string, unknown>;
+  return typeof key === 'string' && typeof of === 'string' && typeof effect === 'string';
 }
 
 function parseTaint(text: string): MachineTaint {
@@ -196,8 +205,9 @@ function quantities(given: Readonly<Record<string, string>>): Record<string, str
   );
 }
 
-function quantity(text: string, where: string): string {
-  const amount = Quantity.tryParse(text.trim());
+/** Templates are of any kind: what their status says need not be text. */
+function quantity(text: unknown, where: string): string {
+  const amount = Quantity.tryParse(typeof text === 'string' ? text.trim() : text);
   if (!amount || amount.sign() < 0) throw new MemberError(`${where}: ${JSON.stringify(text)} is not an amount`);
   return amount.toString();
 }

@@ -157,13 +157,15 @@ function resourcesProblem(resources: unknown): string | undefined {
 }
 
 function offeringProblem({ price, requirements, reservationCapacity = 0 }: Offering): string | undefined {
-  if (!Number.isFinite(price) || price < 0) return `price ${String(price)} is not a price`;
+  if (!Number.isFinite(price) || price < 0)
+    return `price ${typeof price === 'object' ? JSON.stringify(price) : String(price)} is not a price`;
   if (!Number.isSafeInteger(reservationCapacity) || reservationCapacity < 0)
     return `ReservationCapacity ${JSON.stringify(reservationCapacity)} is not a number of machines`;
   if (!isListOf(requirements, 'object')) return 'requirements must be a list of objects';
   for (const requirement of requirements) {
     const { key, values = [] } = requirement;
-    if (!isListOf(values, 'string')) return `the values of ${String(key)} must be a list of texts`;
+    if (typeof key !== 'string') return 'the key of a requirement must be a text';
+    if (!isListOf(values, 'string')) return `the values of ${key} must be a list of texts`;
     const problem = requirementProblem(requirement, commonLabelSet);
     if (problem) return problem;
   }

@@ -10,7 +10,8 @@ import { allocatableOf } from '../../cloud/allocatable.ts';
 import { CreateError, InsufficientCapacityError } from '../../cloud/errors.ts';
 import type { Instance, InstanceType } from '../../cloud/provider.ts';
 import type { Node } from '../../kube/kinds.ts';
-import { compatible, requirementsOf } from '../../scheduling/requirements.ts';
+import { Quantity } from '../../kube/quantity.ts';
+import { compatible, type Requirements, requirementsOf } from '../../scheduling/requirements.ts';
 import { kwokLabels } from './labels.ts';
 
 export const providerScheme = 'kwok://';
@@ -51,7 +52,7 @@ interface Choice {
   readonly offering: InstanceType['offerings'][number];
 }
 
-/** The Node a NodeClaim gets. Throws CreateError when it names no types, InsufficientCapacityError when none can be had. */
+/** The Node a NodeClaim gets. Throws CreateError when it lists no types, InsufficientCapacityError when none can be had. */
 export function nodeFor(claim: NodeClaim, types: ReadonlyMap<string, InstanceType>, labelSet: LabelSet): Node {
   const { type, offering } = choose(claim, types, labelSet);
   const requests = claim.spec.resources?.requests ?? {};
@@ -91,17 +92,10 @@ export function instanceOf(node: Node): Instance {
   };
 }
 
-/** The cheapest offering among the listed types; among equals the UID decides, so that zones get their share. */
+/** The cheapest offering among the listed types, or all of them; among equals the UID decides, so that zones get their share. */
 function choose(claim: NodeClaim, types: ReadonlyMap<string, InstanceType>, labelSet: LabelSet): Choice {
-  const listed = claim.spec.requirements.find((r) => r.key === labels.instanceType && r.operator === 'In');
-  const names = listed?.values ?? [];
-  if (names.length === 0) {
-    throw new CreateError('the NodeClaim lists no instance types', {
-      reason: 'InstanceTypeMissing',
-      message: `requirements must list instance types (${labels.instanceType} In …)`,
-    });
-  }
   const wanted = requirementsOf(claim.spec.requirements, labelSet);
+  const names = namesFor(claim, types, wanted, labelSet);
   let cheapest: Choice[] = [];
   for (const name of names) {
     const type = types.get(name);
@@ -120,6 +114,35 @@ function choose(claim: NodeClaim, types: ReadonlyMap<string, InstanceType>, labe
   if (!chosen)
     throw new InsufficientCapacityError(`no offering of ${names.length} instance types fits the requirements`);
   return chosen;
+}
+
+/** The types that a NodeClaim lists. One of a static pool lists none: whatever its requirements allow will do. */
+function namesFor(
+  claim: NodeClaim,
+  types: ReadonlyMap<string, InstanceType>,
+  wanted: Requirements,
+  labelSet: LabelSet,
+): readonly string[] {
+  const listed = claim.spec.requirements.find((r) => r.key === labels.instanceType && r.operator === 'In');
+  if (!listed)
+    return [...types.values()].filter((type) => suits(claim, type, wanted, labelSet)).map(({ name }) => name);
+  const { values = [] } = listed;
+  if (values.length > 0) return values;
+  throw new CreateError('the NodeClaim lists no instance types', {
+    reason: 'InstanceTypeMissing',
+    message: `requirements must list instance types (${labels.instanceType} In …), or none at all`,
+  });
+}
+
+/** Whether a type that nobody chose is what the NodeClaim requires, and large enough. */
+function suits(claim: NodeClaim, type: InstanceType, wanted: Requirements, labelSet: LabelSet): boolean {
+  if (!compatible(wanted, requirementsOf(type.requirements, labelSet), labelSet.wellKnown)) return false;
+  const room = allocatableOf(type);
+  return Object.entries(claim.spec.resources?.requests ?? {}).every(([name, amount]) => {
+    const there = room[name];
+    // An extended resource that no type has is pretended too.
+    return there === undefined || Quantity.parse(amount).nano <= Quantity.parse(there).nano;
+  });
 }
 
 function drawByUid(uid: string, count: number): number {

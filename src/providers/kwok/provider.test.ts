@@ -72,6 +72,27 @@ const failure = (promise: Promise<unknown>): Promise<unknown> =>
   );
 
 describe('the pretended cloud', () => {
+  test('launches the cheapest of all types that the requirements allow where none is listed: one of a static pool', async () => {
+    const { start } = await world();
+    const { spec, metadata } = claim();
+    const requirements = spec.requirements.filter(({ key }) => key !== labels.instanceType);
+    const of = (uid: string, cpu: string, arch: string): NodeClaim => ({
+      metadata: { ...metadata, uid },
+      spec: {
+        ...spec,
+        requirements: [...requirements, { key: labels.arch, operator: 'In', values: [arch] }],
+        resources: { requests: { cpu } },
+      },
+    });
+    const provider = start();
+    const typeOf = async (...given: Parameters<typeof of>): Promise<string | undefined> =>
+      (await provider.create(of(...given), signal)).labels[labels.instanceType];
+    expect(await typeOf('a', '100m', 'amd64')).toBe('c-1x-amd64-linux');
+    expect(await typeOf('b', '100m', 'arm64')).toBe('c-1x-arm64-linux');
+    expect(await typeOf('c', '3', 'amd64')).toBe('c-4x-amd64-linux');
+    expect(isInsufficientCapacity(await failure(provider.create(of('d', '1000', 'amd64'), signal)))).toBe(true);
+  });
+
   test('launches the cheapest listed type that the requirements allow', async () => {
     const { clock, nodes, start } = await world();
     const instance = await start().create(claim(), signal);

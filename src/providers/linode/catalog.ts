@@ -14,6 +14,8 @@ import type { Cluster } from '../../runtime/clusters.ts';
 import type { Logger } from '../../runtime/logging.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import type { Account, Place } from './account.ts';
+import { LinodeUnreachableError } from './api-errors.ts';
+import { isAvailability, isPlan } from './api-shapes.ts';
 import type { LinodeType, Region, RegionAvailability } from './api-types.ts';
 import type { LinodeClient } from './client.ts';
 import { rootDiskMb } from './furnish.ts';
@@ -76,8 +78,8 @@ export class Catalog {
       what: 'plans',
       maxAgeMs: plansMs,
       read: async () => {
-        const plans = await client.list<LinodeType>('linode/types', { signal });
-        if (plans.length === 0) throw new Error('Linode names no plans');
+        const plans = (await client.list<LinodeType>('linode/types', { signal })).filter(isPlan);
+        if (plans.length === 0) throw new LinodeUnreachableError('GET linode/types', 'Linode names no plans');
         return plans;
       },
     });
@@ -89,7 +91,7 @@ export class Catalog {
       read: async () => {
         const { region } = await account.place();
         const found = await client.get<RegionAvailability[]>(`regions/${region.id}/availability`, signal);
-        return Array.isArray(found) ? found : [];
+        return Array.isArray(found) ? found.filter(isAvailability) : [];
       },
     });
     const nodes = options.workload.informers.get(kinds.Node);

@@ -58,6 +58,46 @@ describe('lists', () => {
   );
 });
 
+describe('answers of another shape', () => {
+  const linode = { id: 1, label: 'a', type: 't', region: 'r', image: null, status: 'running', tags: [], created: 'c' };
+
+  test.each([
+    ['a Linode whose tags cannot be read', { ...linode, tags: null }],
+    ['a Linode with an id that no path can have', { ...linode, id: '../../account' }],
+    ['a list where there should be one', [linode]],
+  ])('%s is no answer: it must not be taken for a stranger’s', async (_, body) => {
+    answer = () => ok(body);
+    await expect(finish(client.get('linode/instances/1', signal))).rejects.toMatchObject({
+      code: 'KRP_LINODE_UNREACHABLE',
+    });
+  });
+
+  test('one damaged item makes a list none', async () => {
+    answer = () => ok({ data: [linode, { ...linode, id: 2, tags: 'x' }], page: 1, pages: 1 });
+    await expect(finish(client.list('linode/instances', { signal }))).rejects.toThrow(/tags/);
+  });
+
+  test.each([1e9, 1.5, -0.5, 'x'])('a list of %s pages is not followed', async (pages) => {
+    answer = () => ok({ data: [], page: 1, pages });
+    await expect(finish(client.list('linode/instances', { signal }))).rejects.toThrow('not a page');
+    expect(requests.length).toBeLessThan(10);
+  });
+
+  test('a refusal of a megabyte costs no time and fits into a condition', async () => {
+    const reason = 'exceeds a '.repeat(2 ** 17);
+    answer = () => ({
+      status: 400,
+      headers: {},
+      body: JSON.stringify({ errors: [{ reason }, ...Array<object>(1000).fill({ reason: 'no' })] }),
+    });
+    const before = process.cpuUsage();
+    const error = await finish(client.post('things', {}, signal)).catch((thrown: unknown) => thrown);
+    expect([shortageOf(error), isBusy(error)]).toEqual([undefined, false]);
+    expect((error as Error).message.length).toBeLessThan(20_000);
+    expect(process.cpuUsage(before).user / 1000).toBeLessThan(1000);
+  });
+});
+
 describe('what is repeated', () => {
   test('429 after as long as the API asks for, for reads and writes', async () => {
     let left = 1;
@@ -150,6 +190,17 @@ describe('the limits', () => {
     for (let i = 0; i < 8; i++) void window.pass().then(() => times.push([i, clock.now() - started]));
     await clock.step(5000);
     expect(times).toEqual([0, 1, 2, 3, 4, 5, 6, 7].map((i) => [i, Math.floor(i / 3) * 1000]));
+  });
+
+  test('let nobody through for as long as the API asks for', async () => {
+    const window = new SlidingWindow({ calls: 3, windowMs: 1000 }, clock);
+    const started = clock.now();
+    const times: number[] = [];
+    window.pause(5000);
+    window.pause(2000);
+    for (let i = 0; i < 2; i++) void window.pass().then(() => times.push(clock.now() - started));
+    await clock.step(10_000);
+    expect(times).toEqual([5000, 5000]);
   });
 
   test('whoever gives up takes no place', async () => {

@@ -6,6 +6,7 @@ import { messageOf } from '../../base/errors.ts';
 import type { Logger } from '../../runtime/logging.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { isBusy, isTemporary, LinodeApiError, type LinodeProblem, LinodeUnreachableError } from './api-errors.ts';
+import { shapeProblem } from './api-shapes.ts';
 import type { Page } from './api-types.ts';
 import type { LinodeDoor, LinodeResponse } from './door.ts';
 import { linodeMetrics } from './metrics.ts';
@@ -41,6 +42,11 @@ const patienceMs = 8000;
 const pauseMs = [500, 1000, 2000, 4000] as const;
 /** What the API takes at most. */
 const pageSize = 500;
+/** Half a million things: an answer that speaks of more pages is not to be followed for hours. */
+const mostPages = 1000;
+/** Nobody reads more of why something was refused, and a NodeClaim's conditions have room for no more. */
+const mostProblems = 10;
+const longestReason = 1000;
 
 /** Safe to share; calls may be made at the same time. */
 export class LinodeClient {
@@ -54,6 +60,7 @@ export class LinodeClient {
     this.#limits = { list: window('list'), launch: window('launch'), other: window('other') };
   }
 
+  /** One thing. An answer of another shape than it has counts as none. */
   get<T>(path: string, signal: AbortSignal): Promise<T> {
     return this.#call<T>({ method: 'GET', path, signal });
   }
@@ -80,12 +87,16 @@ export class LinodeClient {
     for (let page = 1, pages = 1; page <= pages; page++) {
       const query = { page: String(page), page_size: String(pageSize) };
       const answer = await this.#call<Partial<Page<T>>>({ method: 'GET', path, query, filter, signal });
-      if (!Array.isArray(answer.data) || typeof answer.pages !== 'number') {
+      if (!Array.isArray(answer.data) || !Number.isSafeInteger(answer.pages) || answer.pages! > mostPages) {
         throw new LinodeUnreachableError(`GET ${path}`, 'the answer is not a page of a list');
       }
       // What moves to another page while we read is seen twice; what is seen twice is kept once.
-      for (const item of answer.data) items.set(item.id, item);
-      pages = answer.pages;
+      for (const item of answer.data) {
+        const problem = shapeProblem(path, item);
+        if (problem !== undefined) throw new LinodeUnreachableError(`GET ${path}`, problem);
+        items.set(item.id, item);
+      }
+      pages = answer.pages!;
     }
     return [...items.values()];
   }
@@ -130,7 +141,7 @@ export class LinodeClient {
       throw new LinodeUnreachableError(name, this.#withoutToken(messageOf(error)));
     }
     count(String(response.status));
-    if (response.status >= 200 && response.status < 300) return parse(name, response) as T;
+    if (response.status >= 200 && response.status < 300) return parse(call, response) as T;
     const failure = this.#failure(name, response);
     if (failure.status === 429) this.#limits[limit].pause(Math.min(failure.retryAfterMs ?? 1000, 60_000));
     throw failure;
@@ -189,12 +200,12 @@ export class LinodeClient {
       // A gateway in between answers in its own words: they are of no use to anybody here.
     }
     if (!Array.isArray(errors)) return [];
-    return errors.flatMap((error: { reason?: unknown; field?: unknown } | null) =>
+    return errors.slice(0, mostProblems).flatMap((error: { reason?: unknown; field?: unknown } | null) =>
       typeof error?.reason === 'string'
         ? [
             {
-              reason: this.#withoutToken(error.reason),
-              ...(typeof error.field === 'string' ? { field: error.field } : {}),
+              reason: this.#withoutToken(error.reason).slice(0, longestReason),
+              ...(typeof error.field === 'string' ? { field: error.field.slice(0, longestReason) } : {}),
             },
           ]
         : [],
@@ -207,14 +218,21 @@ export class LinodeClient {
   }
 }
 
-function parse(name: string, { body }: LinodeResponse): unknown {
+function parse({ method, path, query }: Call, { body }: LinodeResponse): unknown {
+  const name = `${method} ${path}`;
+  let value: unknown;
   try {
-    const value: unknown = JSON.parse(body);
-    if (typeof value === 'object' && value !== null) return value;
+    value = JSON.parse(body);
   } catch {
     // Told below, without the text: it may hold anything.
   }
-  throw new LinodeUnreachableError(name, 'the answer is not a JSON object');
+  if (typeof value !== 'object' || value === null) {
+    throw new LinodeUnreachableError(name, 'the answer is not a JSON object');
+  }
+  // Of pages each item is looked at; what is removed is described no more.
+  const problem = query || method === 'DELETE' ? undefined : shapeProblem(path, value);
+  if (problem !== undefined) throw new LinodeUnreachableError(name, problem);
+  return value;
 }
 
 /** How long to wait before the same call is made again; undefined when it must not be. */

@@ -195,7 +195,8 @@ export class LkeMachines implements Machines {
           return await this.#shared.join(keyOf(order), uid, order, signal);
         }
         const order = this.#request(claim, launch.nodeClass, type, cluster);
-        const pool = await client.post<LkePool>(`lke/clusters/${cluster.id}/pools`, order, signal);
+        const made = await client.post<LkePool>(`lke/clusters/${cluster.id}/pools`, order, signal);
+        const pool = { ...made, nodes: made.nodes ?? [] };
         this.#pools.made(pool);
         return pool;
       } catch (error) {
@@ -417,9 +418,11 @@ export class LkeMachines implements Machines {
 
   #poolNamed(view: PoolView, providerID: string): OwnPool | undefined {
     const hold = poolIdOfHold(providerID);
-    if (hold !== undefined) return view.withId(hold);
     const id = linodeIdOf(providerID);
-    return id === undefined ? undefined : view.withInstance(id);
+    if (hold === undefined) return id === undefined ? undefined : view.withInstance(id);
+    const pool = view.withId(hold);
+    // A shared pool outlives those who waited in it: a place in its queue is gone with whose it was.
+    return pool?.members?.every((member) => !isNamed(pool, member, providerID)) ? undefined : pool;
   }
 
   /** A machine of a pool; in a shared one that of this NodeClaim, or the one whose Linode the provider id names. */

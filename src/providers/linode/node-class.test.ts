@@ -214,11 +214,37 @@ describe('tags', () => {
     );
   });
 
+  test('of a machine on its way out are left as they are', async () => {
+    const world = await start({ nodeClass: { tags: ['team=a'] } });
+    const claim = await running(world, 'a');
+    const claims = world.client.resource(nodeClaimKind);
+    await claims.patch('a', { metadata: { finalizers: ['karpenter.sh/termination'] } });
+    await claims.delete('a');
+    await world.pass(5000);
+    await world.client.resource(linodeNodeClassKind).patch('default', { spec: { tags: ['team=b'] } });
+    await world.pass(11 * 60_000);
+    const path = `/linode/instances/${claim.status!.providerID!.slice('linode://'.length)}`;
+    expect((await world.person<{ tags: string[] }>('GET', path)).tags).toContain('team=a');
+  });
+
   test('a node that is up keeps no taint in its pool that it is rid of', async () => {
     const world = await start();
     await running(world, 'a');
     const pool = (await world.pools()).find(({ id }) => id !== world.basePool);
     expect(pool?.taints).toEqual([]);
+  });
+
+  test('taints of a pool that is rid of them are not written again with its tags', async () => {
+    const world = await start();
+    await running(world, 'a');
+    await world.pass(5 * 60_000);
+    const written: unknown[] = [];
+    world.fault = ({ method, path, body }) =>
+      void (method === 'PUT' && path.includes('/pools/') && written.push(JSON.parse(body ?? '{}')));
+    await world.client.resource(linodeNodeClassKind).patch('default', { spec: { tags: ['team=b'] } });
+    await world.pass(10_000);
+    expect(written).not.toEqual([]);
+    for (const body of written) expect(body).not.toHaveProperty('taints');
   });
 });
 

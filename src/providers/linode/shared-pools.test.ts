@@ -255,6 +255,23 @@ describe('removal from a shared pool', () => {
     expect((await shared(world))[0]).toMatchObject({ count: 1 });
     expect(membersOf((await shared(world))[0]!).map(({ uid }) => uid)).toEqual([claims[1]!.metadata.uid]);
   });
+
+  test('of one that is known by its place in the queue ends, though the pool stays for others', async () => {
+    const world = await start({ api: { limits: 'none', delays: { assignMs: 600_000 } } });
+    const claims = [world.claim('a', small), world.claim('b', small)];
+    for (const claim of claims) await world.failure(world.provider.create(claim, world.signal));
+    const listed = await world.finish(world.provider.list(world.signal));
+    const [going, staying] = claims.map(
+      ({ metadata }) => listed.find(({ nodeClaim }) => nodeClaim?.uid === metadata.uid)!,
+    );
+    expect(going!.providerID).toMatch(/^linode:\/\/pool\/\d+\/[0-9a-f]{12}$/);
+    await remove(world, named(claims[0]!, going!.providerID));
+    const gone = await world.failure(world.provider.get(going!.providerID, world.signal));
+    expect(isNodeClaimNotFound(gone)).toBe(true);
+    const kept = await world.finish(world.provider.get(staying!.providerID, world.signal));
+    expect(kept.nodeClaim?.uid).toBe(claims[1]!.metadata.uid);
+    expect((await shared(world))[0]).toMatchObject({ count: 1 });
+  });
 });
 
 test('pools of one NodeClaim are known and removed as before when sharing is turned on, and the other way round', async () => {

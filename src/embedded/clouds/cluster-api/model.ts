@@ -9,7 +9,7 @@ import { kinds } from '../../../kube/kinds.ts';
 import type { Logger } from '../../../runtime/logging.ts';
 import { Metrics } from '../../../runtime/metrics.ts';
 import { SharedInformers } from '../../workloads/context.ts';
-import { OwnerIndex } from '../../workloads/owner-index.ts';
+import { ownerIndex } from '../../workloads/owner-index.ts';
 import type { ModelContext } from './context.ts';
 import { clusterApiCrds } from './crds.ts';
 import { machineController } from './machine.ts';
@@ -68,8 +68,8 @@ export async function startClusterApi(options: ClusterApiModelOptions): Promise<
     log,
     metrics: new Metrics(),
     types,
-    machines: new OwnerIndex(informers.of(types.machine)),
-    sets: new OwnerIndex(informers.of(types.machineSet)),
+    machines: ownerIndex(informers.of(types.machine)),
+    sets: ownerIndex(informers.of(types.machineSet)),
     behavior: (machine) => ({ ...usual, ...options.behavior?.(machine) }),
     nodeTaints: options.nodeTaints ?? usualTaints,
   };

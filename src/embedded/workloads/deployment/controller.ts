@@ -6,8 +6,8 @@ import { type Deployment, type DeploymentStatus, kinds, type Pod, type ReplicaSe
 import { Controller, type Result } from '../../../runtime/controller.ts';
 import { findCondition, withCondition } from '../conditions.ts';
 import { type ControlPlane, vanishingIsFine } from '../context.ts';
-import { OwnStatus, sooner } from '../own-status.ts';
-import { OwnerIndex } from '../owner-index.ts';
+import { OwnStatus, sooner, unreadPaceMs } from '../own-status.ts';
+import { type OwnerIndex, ownerIndex } from '../owner-index.ts';
 import { claimOwned, ownerKey } from '../ownership.ts';
 import { isNamespaceLeaving } from '../pod-factory.ts';
 import { isPodActive } from '../pods.ts';
@@ -69,9 +69,9 @@ class Deployments {
 
   constructor(plane: ControlPlane) {
     this.#plane = plane;
-    this.#own = new OwnStatus(plane.informers.of(deployments), plane);
-    this.#sets = new OwnerIndex(plane.informers.of(replicaSets));
-    this.#pods = new OwnerIndex(plane.informers.of(kinds.Pod));
+    this.#own = new OwnStatus(plane.informers.of(deployments), plane, unreadPaceMs);
+    this.#sets = ownerIndex(plane.informers.of(replicaSets));
+    this.#pods = ownerIndex(plane.informers.of(kinds.Pod));
   }
 
   /** Its own status says nothing new, but that old sets may go once a rollout is seen to be complete. */

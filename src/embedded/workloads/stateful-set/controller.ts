@@ -11,7 +11,7 @@ import {
 } from '../../../kube/kinds.ts';
 import { Controller, type Result } from '../../../runtime/controller.ts';
 import { type ControlPlane, vanishingIsFine } from '../context.ts';
-import { OwnerIndex } from '../owner-index.ts';
+import { type OwnerIndex, ownerIndex } from '../owner-index.ts';
 import { claimOwned, ownerKey } from '../ownership.ts';
 import { createPod, deletePod, isNamespaceLeaving } from '../pod-factory.ts';
 import { isPodAvailable, isPodReady } from '../pods.ts';
@@ -46,8 +46,8 @@ class StatefulSets {
 
   constructor(plane: ControlPlane) {
     this.#plane = plane;
-    this.#pods = new OwnerIndex(plane.informers.of(kinds.Pod));
-    this.#revisions = new OwnerIndex(plane.informers.of(kinds.ControllerRevision));
+    this.#pods = ownerIndex(plane.informers.of(kinds.Pod));
+    this.#revisions = ownerIndex(plane.informers.of(kinds.ControllerRevision));
     this.#history = new RevisionHistory(plane, kinds.StatefulSet);
   }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a machine must know of the cluster it joins: where its API server is, whom to trust, which version, which kind.
 import { X509Certificate } from 'node:crypto';
-import { parse } from 'yaml';
 import type { Clock } from '../../../base/clock.ts';
-import { KarpenterError } from '../../../base/errors.ts';
+import { KarpenterError, messageOf } from '../../../base/errors.ts';
 import { ignoreNotFound } from '../../../kube/api-error.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import { kinds } from '../../../kube/kinds.ts';
+import { parseYaml } from '../../../kube/yaml.ts';
 import { sha256 } from '../names.ts';
 
 export interface ClusterInfo {
@@ -94,13 +94,30 @@ export class ClusterInfoReader {
     const map = await ignoreNotFound(maps.get('cluster-info', { namespace: 'kube-public', signal }));
     const text = map?.data?.['kubeconfig'];
     if (!text) return {};
-    const config = parse(text) as {
-      clusters?: { cluster?: { server?: string; 'certificate-authority-data'?: string } }[];
-    } | null;
-    const { server, 'certificate-authority-data': data } = config?.clusters?.[0]?.cluster ?? {};
-    return { ...(server ? { server } : {}), ...(data ? { ca: Buffer.from(data, 'base64').toString('utf8') } : {}) };
+    return connectionIn(text);
   }
 }
+
+/** Where a kubeconfig without users leads to. What is not a text there says nothing. */
+function connectionIn(kubeconfig: string): { server?: string; ca?: string } {
+  let config: unknown;
+  try {
+    config = parseYaml(kubeconfig);
+  } catch (error) {
+    throw new ClusterInfoError(`the ConfigMap kube-public/cluster-info holds no kubeconfig: ${messageOf(error)}`);
+  }
+  const [first] = listOf(fieldOf(config, 'clusters'));
+  const cluster = fieldOf(first, 'cluster');
+  const [server, data] = [fieldOf(cluster, 'server'), fieldOf(cluster, 'certificate-authority-data')];
+  return {
+    ...(typeof server === 'string' && server !== '' ? { server } : {}),
+    ...(typeof data === 'string' && data !== '' ? { ca: Buffer.from(data, 'base64').toString('utf8') } : {}),
+  };
+}
+
+const fieldOf = (value: unknown, name: string): unknown =>
+  (value as Record<string, unknown> | null | undefined)?.[name];
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
 function publicKeyHash(ca: string): string {
   try {

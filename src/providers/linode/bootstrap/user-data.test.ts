@@ -58,6 +58,21 @@ describe('kubeadm', () => {
     });
   });
 
+  test('taints have their values, where they have one', () => {
+    const dedicated = { key: 'dedicated', value: 'web', effect: 'NoSchedule' } as const;
+    const config = rendered({ taints: [...options.taints, dedicated] });
+    expect(contentOf(config, '/etc/karpenter/join.yaml')).toMatchObject({
+      nodeRegistration: { taints: [{ key: 'karpenter.sh/unregistered', effect: 'NoExecute' }, dedicated] },
+    });
+  });
+
+  test('CPU quotas are as the class says; where it says nothing the kubelet decides', () => {
+    const quotaOf = (spec: UserDataOptions['spec']): unknown =>
+      contentOf(rendered({ spec }), '/etc/karpenter/patches/kubeletconfiguration+merge.yaml')['cpuCFSQuota'];
+    expect(quotaOf({ kubelet: { cpuCFSQuota: false } })).toBe(false);
+    expect(quotaOf({})).toBeUndefined();
+  });
+
   test('arguments of the kubelet are a map before 1.31', () => {
     const older = rendered({ cluster: { ...options.cluster, version: 'v1.30.4' } });
     expect(contentOf(older, '/etc/karpenter/join.yaml')).toMatchObject({

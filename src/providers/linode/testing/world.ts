@@ -13,6 +13,7 @@ import { makeCertificate } from '../../../embedded/certificates.ts';
 import { LinodeApi, type LinodeApiOptions } from '../../../embedded/clouds/linode/api.ts';
 import { KubeClient } from '../../../kube/client.ts';
 import { kinds } from '../../../kube/kinds.ts';
+import type { Transport } from '../../../kube/transport.ts';
 import { Cluster } from '../../../runtime/clusters.ts';
 import { RecordingLogger } from '../../../runtime/logging.ts';
 import { Metrics } from '../../../runtime/metrics.ts';
@@ -39,6 +40,8 @@ export interface WorldOptions {
   readonly nodeClass?: LinodeNodeClassSpec;
   /** LinodeNodeClasses are checked by their controller, not declared ready. */
   readonly withControllers?: boolean;
+  /** What the provider's requests to the cluster go through. */
+  readonly through?: (transport: Transport) => Transport;
   /** No cluster in the account. */
   readonly withoutCluster?: boolean;
 }
@@ -131,9 +134,10 @@ export class LinodeWorld {
     this.#running = new AbortController();
     const { signal } = this.#running;
     const { clock, log, metrics } = this;
+    const { through = (transport: Transport) => transport } = this.#options;
     const cluster = new Cluster({
       name: 'karpenter',
-      transport: this.#server.transport(),
+      transport: through(this.#server.transport()),
       clock,
       random: this.#random,
       log,

@@ -29,12 +29,15 @@ export interface Fault {
   inject(random: Random): (() => void) | Promise<() => void>;
 }
 
+/** All pods of a service, all pods of a machine, or all machines of a pool: each costs ten times as much as the one before. */
+export type Reach = 'service' | 'machine' | 'pool';
+
 /** Something that happens once, and is nobody's fault: a user's edit, a moved price, an interrupted spot machine. */
 export interface Happening {
   readonly name: string;
   readonly weight: number;
-  /** All machines of a pool are replaced because of it: it costs as much as a hundred others. */
-  readonly isSweeping?: boolean;
+  /** What moves because of it, where that is more than a few pods. */
+  readonly reach?: Reach;
   /** Does it, or gives false when there was nothing to do it to. */
   happen(random: Random): boolean | Promise<boolean>;
 }
@@ -141,6 +144,8 @@ export interface SimulatedCloud {
   readonly reservations?: ReadonlyMap<string, number>;
   /** By which contracts machines cost the same for ever. */
   readonly steadyPrices?: readonly string[];
+  /** How long its machines may be not ready before they are repaired, where the program does that. */
+  readonly repairsAfterMs?: number;
   /** Objects that must exist before NodePools: NodeClasses named `default`, ready. */
   furnish(): Promise<void>;
   /** A provider for one controller process, and the controllers that come with it. */
@@ -204,7 +209,7 @@ export interface Invariant {
   /** Once a minute of the world's time. */
   onMinute?(facts: Facts, report: Report): void;
   /** When faults and happenings have stopped and the time to settle is over. */
-  onQuiet?(facts: Facts, report: Report): void;
+  onQuiet?(facts: Facts, report: Report): void | Promise<void>;
 }
 
 /** Reports; `checked` says that the invariant had something to judge (it counts as exercised). */

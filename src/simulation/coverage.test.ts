@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, test } from 'vitest';
-import { CoverageCounts, neverExercised, sumOfCounts } from './coverage.ts';
+import type { Random } from '../base/random.ts';
+import { registerControllers } from '../controllers/index.ts';
+import { testWorld } from '../controllers/testing/world.ts';
+import { Controller } from '../runtime/controller.ts';
+import type { Runnable } from '../runtime/manager.ts';
+import { CoverageCounts, expectedControllers, neverExercised, sumOfCounts } from './coverage.ts';
+import { gatesOf } from './gates.ts';
 
 describe('what was exercised', () => {
   test('is counted by kind and name, and summed up over runs', () => {
@@ -16,6 +22,7 @@ describe('what was exercised', () => {
 
   test('tells what never was: faults, happenings, invariants, and controllers whatever their results', () => {
     const counts = {
+      ...Object.fromEntries(expectedControllers.map((name) => [`path/reconcile/${name}/success`, 1])),
       'fault/api/slow': 3,
       'fault/api/error': 0,
       'happening/user/drain': 0,
@@ -32,5 +39,24 @@ describe('what was exercised', () => {
       'invariant/pods/run',
       'path/reconcile/nodepool.hash',
     ]);
+  });
+
+  test('a controller that no world has is told as well', () => {
+    const all = expectedControllers.map((name) => [`path/reconcile/${name}/success`, 1] as const);
+    expect(neverExercised(Object.fromEntries(all))).toEqual([]);
+    const without = all.filter(([name]) => !name.includes('node.health'));
+    expect(neverExercised(Object.fromEntries(without))).toEqual(['path/reconcile/node.health']);
+  });
+
+  test('every controller of the core is expected, whatever gate it is behind', async () => {
+    const featureGates = gatesOf({ next: () => 0, int: () => 0 } as unknown as Random);
+    expect(Object.values(featureGates)).not.toContain(false);
+    const world = await testWorld({ settings: { featureGates } });
+    const added: Runnable[] = [];
+    registerControllers({ add: (runnable) => added.push(runnable) }, world);
+    const names = added.filter((runnable) => runnable instanceof Controller).map(({ name }) => name);
+    expect(names).toContain('node.health');
+    expect(names.filter((name) => !expectedControllers.includes(name))).toEqual([]);
+    await world.close();
   });
 });

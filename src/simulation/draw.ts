@@ -36,6 +36,11 @@ export function skewed(random: Random, least: number, most: number): number {
   return Math.min(most, Math.floor(least * ((most + 1) / least) ** random.next()));
 }
 
+/** From one to `most`, and mostly one or two: what an autoscaler of pods adds, or a crash takes. */
+export function fewOf(random: Random, most: number): number {
+  return skewed(random, 1, skewed(random, 1, most));
+}
+
 /** The time to the next of events that come independently, this far apart on average. */
 export function waiting(random: Random, meanMs: number): number {
   return Math.ceil(-Math.log(1 - random.next()) * meanMs);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shows every invariant what happens, and keeps what they find.
 
+import type { FeatureGates } from '../runtime/settings.ts';
 import type { Change, Coverage, Facts, Invariant, Report, Violation } from './contract.ts';
 import { allInvariants } from './invariants/index.ts';
 import type { Fleet } from './process/fleet.ts';
@@ -9,6 +10,7 @@ export interface JudgeParts {
   readonly facts: Facts;
   readonly coverage: Coverage;
   readonly fleet: Fleet;
+  readonly gates: FeatureGates;
   /** Promises that come with the clouds. */
   readonly more?: readonly Invariant[];
 }
@@ -25,9 +27,9 @@ export class Judge {
   readonly #onMinute: readonly Seat[];
   readonly #onQuiet: readonly Seat[];
 
-  constructor({ facts, coverage, fleet, more = [] }: JudgeParts) {
+  constructor({ facts, coverage, fleet, gates, more = [] }: JudgeParts) {
     this.#facts = facts;
-    const seats = [...allInvariants({ fleet }), ...more].map((invariant): Seat => {
+    const seats = [...allInvariants({ fleet, gates }), ...more].map((invariant): Seat => {
       coverage.count('invariant', invariant.name, 0);
       const report: Report = {
         violated: (message) => this.violations.push({ invariant: invariant.name, at: facts.now, message }),
@@ -48,7 +50,7 @@ export class Judge {
     for (const { invariant, report } of this.#onMinute) invariant.onMinute!(this.#facts, report);
   }
 
-  quiet(): void {
-    for (const { invariant, report } of this.#onQuiet) invariant.onQuiet!(this.#facts, report);
+  async quiet(): Promise<void> {
+    for (const { invariant, report } of this.#onQuiet) await invariant.onQuiet!(this.#facts, report);
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kinds of worlds there are. What happens in one follows from its seed; a scenario says how much of what.
 import type { CloudName } from './clouds/index.ts';
-import type { PodTerms } from './contract.ts';
+import type { PodTerms, Reach } from './contract.ts';
 
 /** How a world is made. */
 export interface ScenarioShape {
@@ -15,8 +15,8 @@ export interface ScenarioShape {
   readonly podCpus?: PodTerms['cpus'];
   /** When machines expire, where they do. */
   readonly expireAfter?: readonly [string, ...string[]];
-  /** How often changes come that replace all machines of a pool, against what would be usual; 1 unless told. */
-  readonly sweeping?: number;
+  /** How often changes come that move much, against what would be usual; 1 unless told. */
+  readonly reaching?: Partial<Readonly<Record<Reach, number>>>;
   /** How far apart changes by users are, on average, while they are active. */
   readonly changeEveryMs: number;
   /** How far apart faults begin, on average; undefined for none. */
@@ -32,22 +32,30 @@ export interface ScenarioShape {
   readonly faults?: readonly string[];
   /** The clouds there are; the first is that of the pool that takes every pod. */
   readonly clouds?: readonly [CloudName, ...CloudName[]];
+  /** NodePools and NodeClaims are in one API server, Nodes and Pods in another. */
+  readonly apart?: boolean;
 }
 
 const minute = 60_000;
 const halves = { activeMs: 80 * minute, restMs: 40 * minute, twoReplicas: 0.25 } as const;
 
-/** Some 35 nodes and 320 pods. What replaces half of the machines at once is rare: it costs more than all else together. */
+/** Some 32 nodes and 305 pods. What replaces half of the machines at once is rare: it costs more than all else together. */
 const usual = {
   ...halves,
-  pods: 260,
+  pods: 268,
   strays: 0.1,
   podCpus: ['50m', '100m', '100m', '250m', '500m', '500m', '500m', '500m', '1500m', '2500m'],
-  expireAfter: ['75m', '2h', '5h'],
-  sweeping: 0.35,
+  expireAfter: ['4h', '12h', '24h'],
+  reaching: { service: 0.15, machine: 0.2, pool: 0.03 },
 } as const satisfies Partial<ScenarioShape>;
 
-const small = { ...halves, pods: 40, changeEveryMs: 40_000, faultEveryMs: 3 * minute } as const;
+const small = {
+  ...halves,
+  pods: 30,
+  changeEveryMs: minute,
+  faultEveryMs: 4 * minute,
+  reaching: { service: 0.5, machine: 0.5, pool: 0.2 },
+} as const;
 
 /** Denser: faults of a cloud bite only while machines are bought, and its worlds are one of ten. */
 const ofProvider = { ...small, faultEveryMs: 100_000 } as const;
@@ -57,10 +65,10 @@ export const scenarios: readonly ScenarioShape[] = [
     ...usual,
     name: 'faults',
     description: 'everything at once: users at work, and something broken most of the time',
-    changeEveryMs: 31_000,
-    faultEveryMs: 3 * minute,
+    changeEveryMs: 33_000,
+    faultEveryMs: 4 * minute,
   },
-  { ...usual, name: 'busy', description: 'users at work, nothing broken', changeEveryMs: 30_000 },
+  { ...usual, name: 'busy', description: 'users at work, nothing broken', changeEveryMs: 33_000 },
   {
     ...usual,
     name: 'calm',
@@ -77,8 +85,8 @@ export const scenarios: readonly ScenarioShape[] = [
     ...usual,
     name: 'crashes',
     description: 'the autoscaler dies, hangs and loses its lease all the time',
-    changeEveryMs: 31_000,
-    faultEveryMs: 90_000,
+    changeEveryMs: 33_000,
+    faultEveryMs: 3 * minute,
     faults: ['process/'],
     twoReplicas: 0.5,
   },
@@ -86,17 +94,29 @@ export const scenarios: readonly ScenarioShape[] = [
     ...usual,
     name: 'storm',
     description: 'an API server that is slow, refuses, forgets and loses answers',
-    changeEveryMs: 31_000,
-    faultEveryMs: 90_000,
+    changeEveryMs: 33_000,
+    faultEveryMs: 3 * minute,
     faults: ['api/'],
   },
   {
     ...usual,
     name: 'bad-cloud',
     description: 'clouds without capacity, with lost answers, and machines that do not join or die',
-    changeEveryMs: 31_000,
-    faultEveryMs: 90_000,
+    changeEveryMs: 33_000,
+    faultEveryMs: 3 * minute,
     faults: ['cloud/', 'node/'],
+  },
+  {
+    ...small,
+    name: 'apart',
+    description: 'NodePools and NodeClaims in one API server, Nodes and Pods in another; the rest as in small',
+    apart: true,
+  },
+  {
+    ...ofProvider,
+    name: 'several',
+    description: 'a scripted cloud and Cluster API at once, with the faults of both',
+    clouds: ['scripted', 'cluster-api'],
   },
   {
     ...ofProvider,

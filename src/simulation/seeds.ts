@@ -4,6 +4,9 @@
 /** The worlds of Linode take turns. */
 const ofLinode = ['linode', 'linode-instance', 'linode-shared'] as const;
 
+/** So do small worlds that are made in another way: of two API servers, or of two clouds with nothing in common. */
+const ofSmall = ['small', 'apart', 'several'] as const;
+
 /** How the hours of a run are divided: mostly worlds of full size, two small ones that find more in the same time, and two of providers. */
 const rotation = [
   'small',
@@ -12,7 +15,7 @@ const rotation = [
   'storm',
   'bad-cloud',
   ofLinode,
-  'small',
+  ofSmall,
   'cluster-api',
   'busy',
   'faults',

@@ -10,6 +10,7 @@ import type { StoreEvent } from '../embedded/store.ts';
 import { KubeClient } from '../kube/client.ts';
 import { kinds } from '../kube/kinds.ts';
 import { type Logger, silentLogger } from '../runtime/logging.ts';
+import type { FeatureGates } from '../runtime/settings.ts';
 import { cloudNamed, usualClouds } from './clouds/index.ts';
 import { collections } from './collections.ts';
 import type { Fault, Happening, PodTerms, SimulatedCloud } from './contract.ts';
@@ -21,6 +22,7 @@ import { clusterFaults } from './faults/cluster-faults.ts';
 import { nodeFaults } from './faults/node-faults.ts';
 import { processFaults } from './faults/process-faults.ts';
 import { Weather } from './faults/weather.ts';
+import { gatesOf } from './gates.ts';
 import type { Hands } from './happenings/hands.ts';
 import { poolsOf } from './happenings/pools.ts';
 import { userHappenings } from './happenings/users.ts';
@@ -48,8 +50,12 @@ export class World {
   readonly startedAt: number;
   readonly #shape: ScenarioShape;
   readonly #seed: number;
+  /** With Nodes and Pods. */
   readonly #cluster: EmbeddedCluster;
+  /** With NodePools and NodeClaims: the same unless they are apart. */
+  readonly #hub: EmbeddedCluster;
   readonly #clouds: readonly SimulatedCloud[];
+  readonly #gates: FeatureGates;
   readonly #fleet: Fleet;
   readonly #paths: PathCounter;
   readonly #happenings: readonly Happening[];
@@ -58,16 +64,19 @@ export class World {
   readonly #endFault = new Set<() => void>();
 
   private constructor(shape: ScenarioShape, seed: number, parts: Foundations) {
-    const { clock, cluster, clouds, authors } = parts;
+    const { clock, cluster, hub, clouds, authors } = parts;
     this.clock = clock;
     this.coverage = parts.coverage;
     this.#shape = shape;
     this.#seed = seed;
     this.startedAt = clock.now();
     this.#cluster = cluster;
+    this.#hub = hub;
     this.#clouds = clouds;
-    const { store } = cluster.server;
-    this.facts = new StoreFacts(clock, [store], clouds);
+    const gates = gatesOf(stream(seed, 'gates'));
+    this.#gates = gates;
+    const stores = [...new Set([cluster, hub])].map(({ server }) => server.store);
+    this.facts = new StoreFacts(clock, stores, clouds);
     const weather = new Weather(stream(seed, 'weather'));
     this.#paths = new PathCounter(this.coverage);
     this.#fleet = new Fleet(
@@ -77,8 +86,10 @@ export class World {
         weather,
         authors,
         log: this.#paths.logger,
-        karpenter: cluster.transport(),
+        karpenter: hub.transport(),
+        ...(hub === cluster ? {} : { workload: cluster.transport() }),
         clouds,
+        featureGates: gates,
         replicas: chance(stream(seed, 'replicas'), shape.twoReplicas) ? 2 : 1,
         onStart: (name) => this.trace.add(clock.now(), `${name} starts`),
         onEnd: (name, why) => this.trace.add(clock.now(), `${name} ends: ${why}`),
@@ -86,19 +97,19 @@ export class World {
       (process) => this.#paths.collect(process.metrics),
     );
     const more = clouds.flatMap(({ invariants = [] }) => invariants);
-    this.judge = new Judge({ facts: this.facts, coverage: this.coverage, fleet: this.#fleet, more });
+    this.judge = new Judge({ facts: this.facts, coverage: this.coverage, fleet: this.#fleet, gates, more });
     this.tally = new Tally(this.facts);
     const hands = this.#handsOf(authors);
     this.#happenings = pickNamed(
       [...workloadHappenings(hands), ...userHappenings(hands), ...clouds.flatMap(({ happenings }) => happenings)],
       shape.happenings,
-    ).map((of) => (of.isSweeping ? { ...of, weight: of.weight * (shape.sweeping ?? 1) } : of));
+    ).map((of) => (of.reach ? { ...of, weight: of.weight * (shape.reaching?.[of.reach] ?? 1) } : of));
     const parted = { clock, coverage: this.coverage, facts: this.facts };
     this.#faults = pickNamed(
       [
-        ...apiFaults({ ...parted, weather, fleet: this.#fleet, store }),
+        ...apiFaults({ ...parted, weather, fleet: this.#fleet, stores, apart: shape.apart }),
         ...processFaults({ ...parted, fleet: this.#fleet }),
-        ...nodeFaults({ ...parted, workload: hands.workload }),
+        ...nodeFaults({ ...parted, workload: hands.workload, gates }),
         ...clusterFaults({ ...parted, cluster }),
         ...clouds.flatMap(({ faults }) => faults),
       ],
@@ -107,7 +118,7 @@ export class World {
     // What could be exercised and is not shows as zero.
     for (const { name } of this.#happenings) this.coverage.count('happening', name, 0);
     for (const { name } of this.#faults) this.coverage.count('fault', name, 0);
-    store.listen((collection, event) => this.#changed(collection.name, event, authors));
+    for (const store of stores) store.listen((collection, event) => this.#changed(collection.name, event, authors));
   }
 
   /** Builds it: the cluster is furnished, pools and first workloads exist, the autoscaler starts. */
@@ -117,24 +128,27 @@ export class World {
     const authors = new Authors();
     const crds = allCrds();
     let clouds: SimulatedCloud[] = [];
-    const cluster = await EmbeddedCluster.start({
-      clock,
-      random: stream(seed, 'cluster'),
-      // Nobody falls silent by accident here: what a kubelet would say again and again costs nothing.
-      heartbeatMs: 0,
-      podStartMs: 2000,
-      lean: true,
-      log: panics(coverage),
-      crds: [],
-      baseNodes: [],
-    });
-    const clientOf = (by: string): KubeClient =>
-      new KubeClient({ transport: authors.transport(by, cluster.transport()), clock, fieldManager: by });
+    const clusterOf = (name: string): Promise<EmbeddedCluster> =>
+      EmbeddedCluster.start({
+        clock,
+        random: stream(seed, name),
+        // Nobody falls silent by accident here: what a kubelet would say again and again costs nothing.
+        heartbeatMs: 0,
+        podStartMs: 2000,
+        lean: true,
+        log: panics(coverage),
+        crds: [],
+        baseNodes: [],
+      });
+    const cluster = await clusterOf('cluster');
+    const hub = shape.apart ? await clusterOf('hub') : cluster;
+    const clientOf = (by: string, of: EmbeddedCluster): KubeClient =>
+      new KubeClient({ transport: authors.transport(by, of.transport()), clock, fieldManager: by });
     const parts = (name: string) => ({
       clock,
       random: stream(seed, `cloud/${name}`),
-      karpenter: clientOf(`cloud-${name}`),
-      workload: clientOf(`cloud-${name}`),
+      karpenter: clientOf(`cloud-${name}`, hub),
+      workload: clientOf(`cloud-${name}`, cluster),
       coverage,
     });
     const server = {
@@ -148,12 +162,13 @@ export class World {
     for (const node of [systemNode('system-1', zone), systemNode('system-2', other)]) await nodes.create(node);
     const ours = new Set(crds.map(({ metadata }) => metadata.name));
     const all = [...crds, ...clouds.map(({ crd }) => crd).filter(({ metadata }) => !ours.has(metadata.name))];
-    for (const crd of all)
-      await clientOf('user')
-        .resource(kinds.CustomResourceDefinition)
-        .create(crd as never);
+    for (const of of new Set([cluster, hub]))
+      for (const crd of all)
+        await clientOf('user', of)
+          .resource(kinds.CustomResourceDefinition)
+          .create(crd as never);
     for (const cloud of clouds) await cloud.furnish();
-    const world = new World(shape, seed, { clock, coverage, cluster, clouds, authors });
+    const world = new World(shape, seed, { clock, coverage, cluster, hub, clouds, authors });
     await world.#furnish();
     world.#fleet.start();
     return world;
@@ -175,7 +190,7 @@ export class World {
     this.#fleet.close();
     await this.#paths.finish();
     for (const cloud of this.#clouds) cloud.close();
-    await this.#cluster.close();
+    for (const cluster of new Set([this.#cluster, this.#hub])) await cluster.close();
   }
 
   /** Lets time pass, minute by minute. */
@@ -197,7 +212,7 @@ export class World {
   async #happens({ what, seed, lastsMs }: Moment): Promise<void> {
     const random = new SeededRandom(seed);
     if (what === 'quiet') {
-      this.judge.quiet();
+      await this.judge.quiet();
       this.tally.quiet();
     } else if (what === 'happening') await this.#happening(random);
     else await this.#fault(random, lastsMs);
@@ -245,11 +260,15 @@ export class World {
 
   #handsOf(authors: Authors): Hands {
     const { clock, facts } = this;
-    const transport = authors.transport('user', this.#cluster.transport());
-    const client = new KubeClient({ transport, clock, fieldManager: 'kubectl' });
+    const clientOf = (of: EmbeddedCluster): KubeClient =>
+      new KubeClient({ transport: authors.transport('user', of.transport()), clock, fieldManager: 'kubectl' });
+    const workload = clientOf(this.#cluster);
+    const karpenter = this.#hub === this.#cluster ? workload : clientOf(this.#hub);
     let count = 0;
     const shape = this.#shape;
-    return { karpenter: client, workload: client, facts, clock, shape, terms: this.#terms, next: () => ++count };
+    const terms = this.#terms;
+    const gates = this.#gates;
+    return { karpenter, workload, facts, clock, shape, gates, terms, next: () => ++count };
   }
 
   /** What pods may ask for. */
@@ -264,7 +283,8 @@ export class World {
       const priorityClass = { apiVersion: 'scheduling.k8s.io/v1', kind: 'PriorityClass', metadata: { name } };
       await client.resource(kinds.PriorityClass).create({ ...priorityClass, value: (i + 1) * 1000 });
     }
-    for (const pool of poolsOf(random, this.#clouds, this.#shape)) await client.resource(nodePoolKind).create(pool);
+    for (const pool of poolsOf(random, this.#clouds, this.#shape, this.#gates))
+      await this.#hub.client().resource(nodePoolKind).create(pool);
     await client.resource(kinds.DaemonSet).create(daemonSetOf(random, 'agent'));
     for (let i = 0, pods = 0; pods < this.#shape.pods; i++) {
       const deployment = deploymentOf(random, `first-${i}`, this.#terms);
@@ -278,6 +298,7 @@ interface Foundations {
   readonly clock: VirtualClock;
   readonly coverage: CoverageCounts;
   readonly cluster: EmbeddedCluster;
+  readonly hub: EmbeddedCluster;
   readonly clouds: readonly SimulatedCloud[];
   readonly authors: Authors;
 }

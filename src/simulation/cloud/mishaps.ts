@@ -65,8 +65,9 @@ export class Mishaps<M extends string> {
   faults(): Fault[] {
     return (Object.keys(this.#chances) as M[]).map((mishap) => ({
       name: `${this.#prefix}${mishap}`,
-      // What an answer that got lost leads to is what most goes wrong in earnest.
-      weight: mishap.startsWith('lost-') ? 3 : 1,
+      // What an answer that got lost leads to is what most goes wrong in earnest; what befalls a new machine bites only while
+      // one is bought.
+      weight: mishap.startsWith('lost-') ? 3 : /joins|capi-/.test(mishap) ? 2 : 1,
       inject: (random) => this.begin(mishap, this.#chances[mishap], random),
     }));
   }

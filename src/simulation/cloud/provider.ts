@@ -24,6 +24,8 @@ import { placesFor } from './orders.ts';
 const minute = 60_000;
 /** How long an offering that was sold out is taken to be. */
 const soldOutMs = 3 * minute;
+/** Shorter than elsewhere: nodes of these worlds are not ready for minutes. */
+export const repairsAfterMs = 3 * minute;
 
 export class ScriptedProvider implements CloudProvider {
   readonly name = 'scripted';
@@ -31,8 +33,8 @@ export class ScriptedProvider implements CloudProvider {
   readonly labels: LabelSet = extendLabelSet(commonLabelSet, { wellKnown: [reservationLabel] });
   readonly reservationLabel = reservationLabel;
   readonly repairPolicies: readonly RepairPolicy[] = [
-    { conditionType: 'Ready', conditionStatus: 'False', tolerationMs: 10 * minute },
-    { conditionType: 'Ready', conditionStatus: 'Unknown', tolerationMs: 10 * minute },
+    { conditionType: 'Ready', conditionStatus: 'False', tolerationMs: repairsAfterMs },
+    { conditionType: 'Ready', conditionStatus: 'Unknown', tolerationMs: repairsAfterMs },
   ];
   readonly #backend: Backend;
   readonly #line: Line;

@@ -12,7 +12,7 @@ import { interruptions } from './interruptions.ts';
 import type { Machine } from './ledger.ts';
 import type { MarketOptions, Place } from './market.ts';
 import { scriptedNodeClassKind } from './node-class.ts';
-import { ScriptedProvider } from './provider.ts';
+import { repairsAfterMs, ScriptedProvider } from './provider.ts';
 
 /** A cloud that does what the world's seed says, and the worst of it. */
 export interface ScriptedCloud extends SimulatedCloud {
@@ -35,6 +35,7 @@ export function scriptedCloud(parts: CloudParts, options: MarketOptions = { rese
     happenings: happenings(backend),
     reservations: backend.market.reservations,
     sells: backend.market.sells,
+    repairsAfterMs,
     steadyPrices: [capacityTypes.onDemand, capacityTypes.reserved],
     invariants: [namedByClaims(backend.books), keptForClaims(backend.books)],
     async furnish() {
@@ -110,6 +111,7 @@ function happenings(backend: Backend): Happening[] {
     {
       name: 'cloud/spot-interruption',
       weight: 2,
+      reach: 'machine',
       happen(random) {
         const spot = victims(backend).filter(({ capacityType }) => capacityType === capacityTypes.spot);
         if (spot.length === 0) return false;
@@ -120,7 +122,7 @@ function happenings(backend: Backend): Happening[] {
     {
       name: 'cloud/image-released',
       weight: 0.2,
-      isSweeping: true,
+      reach: 'pool',
       happen() {
         if (victims(backend).length === 0) return false;
         backend.releaseImage();
@@ -130,6 +132,7 @@ function happenings(backend: Backend): Happening[] {
     {
       name: 'cloud/machine-drifts',
       weight: 1,
+      reach: 'machine',
       happen(random) {
         const machines = victims(backend);
         if (machines.length === 0) return false;

@@ -27,7 +27,7 @@ import { clusterApiInvariants } from './cluster-api-invariants.ts';
 import { HubDoor } from './hub-door.ts';
 
 const namespace = 'default';
-const zones = ['zone-a', 'zone-b', 'zone-c'] as const;
+const zones = ['test-zone-a', 'test-zone-b', 'test-zone-c'] as const;
 const second = 1000;
 const types = typesOf('v1beta1');
 
@@ -46,9 +46,9 @@ function offers(): Offer[] {
     { size: 'spot', cpus: 8, zone, spot: true },
   ]);
   const ofOthers: Readonly<Record<string, Pick<Offer, 'others' | 'theirs'>>> = {
-    'standard-8-zone-a': { others: 'steady', theirs: 2 },
-    'standard-4-zone-b': { others: 'people', theirs: 1 },
-    'spot-8-zone-b': { others: 'people', theirs: 0 },
+    'standard-8-test-zone-a': { others: 'steady', theirs: 2 },
+    'standard-4-test-zone-b': { others: 'people', theirs: 1 },
+    'spot-8-test-zone-b': { others: 'people', theirs: 0 },
   };
   return sold.map(({ size, cpus, zone, spot }) => {
     const name = `${size}-${cpus}-${zone}`;
@@ -59,9 +59,9 @@ function offers(): Offer[] {
       zone,
       capacityType: spot ? capacityTypes.spot : capacityTypes.onDemand,
       price: cpus * 0.05 * (spot ? 0.4 : 1),
-      strategy: zone === 'zone-c' ? ('OnDelete' as const) : ('RollingUpdate' as const),
+      strategy: zone === 'test-zone-c' ? ('OnDelete' as const) : ('RollingUpdate' as const),
       ...(ofOthers[name] ?? { others: 'nobody', theirs: 0 }),
-      ...(name === 'spot-8-zone-a' ? { max: 3 } : {}),
+      ...(name === 'spot-8-test-zone-a' ? { max: 3 } : {}),
     };
   });
 }
@@ -97,6 +97,7 @@ export function clusterApiCloud(parts: StoredCloudParts): SimulatedCloud {
       pausedMember(parts, deployments),
     ],
     happenings: peopleAtWork(parts, books, sold, deployments),
+    repairsAfterMs: 30 * 60_000,
     sells: { zones, capacityTypes: [capacityTypes.onDemand, capacityTypes.spot] },
     invariants: clusterApiInvariants(books),
     async furnish() {
@@ -274,6 +275,7 @@ function peopleAtWork(
     {
       name: 'cluster-api/rollout',
       weight: 0.4,
+      reach: 'pool',
       // What is rolled are the autoscaler's Machines too.
       happen: (random) => {
         const { name } = pick(
@@ -286,6 +288,7 @@ function peopleAtWork(
     {
       name: 'cluster-api/machine-deleted',
       weight: 0.5,
+      reach: 'machine',
       async happen(random) {
         const machine = pick(
           random,

@@ -6,6 +6,7 @@ import type { NodeClaim } from '../../api/node-claim.ts';
 import type { Machine, MachineDeployment } from '../../embedded/clouds/cluster-api/objects.ts';
 import { collections } from '../collections.ts';
 import type { Facts, Invariant } from '../contract.ts';
+import { isHeld, isHeldMachine, nodeOfMachine } from '../invariants/reading.ts';
 import {
   type BookedMachine,
   type ClusterApiBooks,
@@ -62,13 +63,13 @@ function claimsOf(facts: Facts): NodeClaim[] {
   return facts.list<NodeClaim>(collections.claims).filter(isOfClass);
 }
 
-/** NodeClaims that are gone may still have their replica for this long. */
+/** NodeClaims that are gone may still have their replica for this long, from when nobody held their Machine any more. */
 const aftermathMs = 20 * minute;
 
 /** Replicas are never more than people want and NodeClaims there are, never less than is in use, and exact at rest. */
 function replicas(books: ClusterApiBooks): Invariant {
-  /** When each NodeClaim went. */
-  const went: number[] = [];
+  /** When each NodeClaim went, by its UID, or when its Machine was held last. */
+  const went = new Map<string, number>();
   const inUse = (facts: Facts, deployment: string): BookedMachine[] => {
     const staying = new Set(
       claimsOf(facts)
@@ -89,7 +90,7 @@ function replicas(books: ClusterApiBooks): Invariant {
     name: 'cluster-api/replicas',
     onChange({ collection, event, by }, facts, report) {
       if (collection === collections.claims && event.type === 'DELETED' && isOfClass(event.object as NodeClaim))
-        went.push(facts.now);
+        went.set(event.object.metadata.uid ?? '', facts.now);
       if (collection !== capiCollections.deployments || event.type !== 'MODIFIED' || !isByAutoscaler(by)) return;
       const [before, after] = [replicasOf(event.previous!), replicasOf(event.object)];
       if (before === after) return;
@@ -102,14 +103,19 @@ function replicas(books: ClusterApiBooks): Invariant {
           report.violated(`${name} was lowered to ${after}, and ${theirs} are wanted by people, ${used} by NodeClaims`);
         return;
       }
-      while (went.length > 0 && facts.now - went[0]! > aftermathMs) went.shift();
+      for (const [uid, at] of went) if (facts.now - at > aftermathMs) went.delete(uid);
       let ours = 0;
       for (const { replicas: all, wantedByPeople } of books.accounts().values()) ours += all - wantedByPeople;
       const claims = claimsOf(facts).length;
-      if (ours > claims + went.length)
+      if (ours > claims + went.size)
         report.violated(
           `${ours} replicas were asked for, and there are ${claims} NodeClaims (${name} was raised to ${after})`,
         );
+    },
+    onMinute(facts) {
+      // Who takes a NodeClaim away by force leaves its Machine to its users: the replica is in use until they let it go.
+      for (const { claim, providerID } of books.machines())
+        if (claim && went.has(claim.uid) && isHeldMachine(facts, providerID)) went.set(claim.uid, facts.now);
     },
     onQuiet(facts, report) {
       for (const [name, { replicas: all, wantedByPeople: theirs }] of books.accounts()) {
@@ -119,7 +125,10 @@ function replicas(books: ClusterApiBooks): Invariant {
         const uids = new Set(claimsOf(facts).map(({ metadata }) => metadata.uid));
         const held = books
           .machines()
-          .filter(({ deployment, claim }) => deployment === name && uids.has(claim?.uid)).length;
+          .filter(
+            ({ deployment, claim, providerID }) =>
+              deployment === name && claim && (uids.has(claim.uid) || isHeldMachine(facts, providerID)),
+          ).length;
         const waiting = claimsOf(facts).filter(({ status }) => !status?.providerID).length;
         const ours = all - theirs;
         if (ours < least || ours > held + waiting)
@@ -139,7 +148,17 @@ function isRolling(books: ClusterApiBooks, name: string): boolean {
   return new Set(sets.map(({ set }) => set)).size > 1;
 }
 
-/** Machines that no NodeClaim has are wanted by people, or go. */
+/**
+ * Whether somebody took the Machine of a NodeClaim, and the will of its users keeps it: what Cluster API has in its place stays until
+ * the NodeClaim is given up, since the replica is the NodeClaim's.
+ */
+function isTakenAndHeld(facts: Facts, { deletingAt, marked, providerID }: BookedMachine): boolean {
+  if (deletingAt === undefined || marked) return false;
+  const node = nodeOfMachine(facts, providerID);
+  return node !== undefined && isHeld(facts, node);
+}
+
+/** Machines that no NodeClaim has are wanted by people, or are there in place of one that is held, or go. */
 function noneLost(books: ClusterApiBooks): Invariant {
   /** Since when a MachineDeployment has more Machines of nobody than people want. */
   const since = new Map<string, number>();
@@ -148,11 +167,15 @@ function noneLost(books: ClusterApiBooks): Invariant {
     onMinute(facts, report) {
       const uids = new Set(claimsOf(facts).map(({ metadata }) => metadata.uid));
       for (const [name, { wantedByPeople: theirs }] of books.accounts()) {
-        const machines = books
-          .machines()
-          .filter(({ deployment, deletingAt }) => deployment === name && deletingAt === undefined);
-        const nobodys = machines.filter(({ claim }) => !claim || !uids.has(claim.uid)).length;
-        if (nobodys <= theirs || isRolling(books, name)) {
+        const machines = books.machines().filter(({ deployment }) => deployment === name);
+        const nobodys = machines.filter(
+          ({ claim, deletingAt, providerID }) =>
+            deletingAt === undefined && (!claim || !uids.has(claim.uid)) && !isHeldMachine(facts, providerID),
+        ).length;
+        const replaced = machines.filter(
+          (machine) => machine.claim && uids.has(machine.claim.uid) && isTakenAndHeld(facts, machine),
+        ).length;
+        if (nobodys <= theirs + replaced || isRolling(books, name)) {
           since.delete(name);
           continue;
         }

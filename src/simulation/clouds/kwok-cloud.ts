@@ -19,6 +19,10 @@ const claimName = 'karpenter.kwok.sh/nodeclaim';
 const claimUid = 'karpenter.kwok.sh/nodeclaim-uid';
 const zones = ['test-zone-a', 'test-zone-b', 'test-zone-c'] as const;
 
+interface Entry extends LedgerInstance {
+  goneAt?: number;
+}
+
 /** Of the 144 machines those that a cluster of this size would use: the rest would only cost time. */
 function sold(): InstanceType[] {
   return defaultInstanceTypes().filter(({ name }) => /-(?:4|8)x-amd64-linux$/.test(name));
@@ -26,8 +30,8 @@ function sold(): InstanceType[] {
 
 export function kwokCloud(parts: StoredCloudParts): SimulatedCloud {
   const types = sold();
-  const book = new Map<string, LedgerInstance>();
-  const history: LedgerInstance[] = [];
+  const book = new Map<string, Entry>();
+  const history: Entry[] = [];
   const ledger = { alive: () => [...book.values()], all: () => history };
   const stopListening = parts.store.listen(({ name: collection }, event) => {
     if (collection !== 'nodes') return;
@@ -38,7 +42,12 @@ export function kwokCloud(parts: StoredCloudParts): SimulatedCloud {
       const instance = instanceOf(node, parts.clock.now());
       book.set(node.metadata.uid ?? '', instance);
       history.push(instance);
-    } else if (event.type === 'DELETED') book.delete(node.metadata.uid ?? '');
+    } else if (event.type === 'DELETED') {
+      const uid = node.metadata.uid ?? '';
+      const instance = book.get(uid);
+      if (instance) instance.goneAt = parts.clock.now();
+      book.delete(uid);
+    }
   });
   return {
     name: 'kwok',
@@ -46,6 +55,7 @@ export function kwokCloud(parts: StoredCloudParts): SimulatedCloud {
     crd: allCrds().find(({ spec }) => spec.names.kind === kwokNodeClassKind.kind)!,
     ledger,
     invariants: [namedByClaims(ledger)],
+    repairsAfterMs: 10 * 60_000,
     steadyPrices: [capacityTypes.onDemand, capacityTypes.spot],
     faults: [],
     happenings: [],
@@ -76,7 +86,7 @@ export function kwokCloud(parts: StoredCloudParts): SimulatedCloud {
   };
 }
 
-function instanceOf(node: Node, now: number): LedgerInstance {
+function instanceOf(node: Node, now: number): Entry {
   const { labels: of = {}, annotations = {} } = node.metadata;
   return {
     providerID: node.spec?.providerID ?? '',

@@ -67,6 +67,7 @@ export function linodeCloud(parts: StoredCloudParts, mode: Mode): SimulatedCloud
     faults: faults(site, parts),
     happenings: happenings(site),
     sells: { zones: [region], capacityTypes: [capacityTypes.onDemand] },
+    repairsAfterMs: 30 * 60_000,
     steadyPrices: [capacityTypes.onDemand],
     requirements: [{ key: labels.instanceType, operator: 'In', values: [...sold] }],
     invariants: linodeInvariants(books),
@@ -378,6 +379,7 @@ function happenings(site: Site): Happening[] {
     {
       name: 'linode/rebooted',
       weight: 0.4,
+      reach: 'machine',
       happen: (random) => act(random, ({ id }) => ['POST', `/linode/instances/${id}/reboot`]),
     },
   ];
@@ -387,6 +389,7 @@ function happenings(site: Site): Happening[] {
     {
       name: 'linode/pool-deleted',
       weight: 0.4,
+      reach: 'machine',
       happen: (random) => act(random, ({ pool }) => ['DELETE', `/lke/clusters/${site.cluster}/pools/${pool}`]),
     },
   ];

@@ -4,15 +4,17 @@ import type { VirtualClock } from '../../base/clock.ts';
 import type { Store } from '../../embedded/store.ts';
 import type { TransportRequest } from '../../kube/transport.ts';
 import type { Coverage, Fault } from '../contract.ts';
-import { between } from '../draw.ts';
+import { between, chance } from '../draw.ts';
 import type { Fleet } from '../process/fleet.ts';
 import { type Fate, isLease, isWrite, refusal, type Weather } from './weather.ts';
 
 export interface ApiFaultParts {
+  /** There are two API servers: one of them may be away alone. */
+  readonly apart?: boolean | undefined;
   readonly clock: VirtualClock;
   readonly weather: Weather;
   readonly fleet: Fleet;
-  readonly store: Store;
+  readonly stores: readonly Store[];
   readonly coverage: Coverage;
 }
 
@@ -25,7 +27,7 @@ const refusals = {
 };
 
 export function apiFaults(parts: ApiFaultParts): Fault[] {
-  const { weather, coverage, fleet, store, clock } = parts;
+  const { weather, coverage, fleet, stores, clock } = parts;
   const rule = (
     name: string,
     share: readonly [number, number],
@@ -46,7 +48,23 @@ export function apiFaults(parts: ApiFaultParts): Fault[] {
   });
   const update = ({ method }: TransportRequest): boolean => method === 'PUT' || method === 'PATCH';
   const everything = (): boolean => true;
+  const halfAway: Fault = {
+    name: 'api/half-away',
+    weight: 2,
+    inject: (random) => {
+      const isOurs = chance(random, 0.5);
+      return weather.add({
+        share: 1,
+        applies: (request) => !isLease(request) && request.path.startsWith('/apis/karpenter') === isOurs,
+        bite: () => {
+          coverage.count('fault', 'api/half-away');
+          return { unreachable: true };
+        },
+      });
+    },
+  };
   return [
+    ...(parts.apart ? [halfAway] : []),
     rule('api/slow', [0.2, 1], everything, (r) => ({ thereMs: r.int(3000), backMs: r.int(3000) })),
     rule('api/conflict', [0.1, 0.6], update, () => ({ refusal: refusals.conflict })),
     rule('api/throttled', [0.1, 0.6], everything, () => ({ refusal: refusals.throttled })),
@@ -93,7 +111,7 @@ export function apiFaults(parts: ApiFaultParts): Fault[] {
         });
         for (const process of fleet.alive) coverage.count('fault', 'api/watches-expire', process.breakWatches());
         return () => {
-          for (const collection of store.collections()) collection.compact();
+          for (const store of stores) for (const collection of store.collections()) collection.compact();
           serve();
         };
       },

@@ -3,15 +3,23 @@
 import { labels } from '../../api/labels.ts';
 import type { Budget, NodePool, NodePoolSpec } from '../../api/node-pool.ts';
 import type { Random } from '../../base/random.ts';
+import type { FeatureGates } from '../../runtime/settings.ts';
 import type { SimulatedCloud } from '../contract.ts';
-import { between, chance, oneOf, pick } from '../draw.ts';
+import { between, chance, oneOf, pick, skewed } from '../draw.ts';
 import type { ScenarioShape } from '../scenarios.ts';
 import { batchTaint } from './workload-objects.ts';
 
 export const anchor = 'anchor';
+/** The one with a fixed number of nodes. */
+const fixed = 'fixed';
 
 /** The pools of a world. */
-export function poolsOf(random: Random, clouds: readonly SimulatedCloud[], shape: ScenarioShape): NodePool[] {
+export function poolsOf(
+  random: Random,
+  clouds: readonly SimulatedCloud[],
+  shape: ScenarioShape,
+  gates: FeatureGates,
+): NodePool[] {
   const { pods, expireAfter = ['45m', '2h', '5h'] } = shape;
   const poolOf = (name: string, cloud: SimulatedCloud, parts: Partial<NodePoolSpec>, asks?: Requirements): NodePool =>
     newPool(random, name, cloud, parts, expireAfter, asks);
@@ -33,16 +41,31 @@ export function poolsOf(random: Random, clouds: readonly SimulatedCloud[], shape
     batch.spec.template.spec.taints = [{ ...batchTaint }];
     pools.push(batch);
   }
+  if (gates.StaticCapacity) {
+    const limits = chance(random, 0.3) ? { limits: { nodes: String(between(random, 1, 3)) } } : {};
+    pools.push(poolOf(fixed, chance(random, 0.5) ? first : other, { replicas: between(random, 1, 2), ...limits }));
+  }
   return pools;
+}
+
+/** How many nodes a static pool is told to have: few, since they are there whatever pods ask for. */
+export function replicasFor(random: Random): number {
+  return skewed(random, 1, 4) - 1;
 }
 
 type Requirements = NodePool['spec']['template']['spec']['requirements'];
 
 const onDemandOnly: Requirements = [{ key: labels.capacityType, operator: 'In', values: ['on-demand'] }];
 
-/** From next to nothing to more than all pods of the world ask for: a pool reaches its limit within one pass, or never. */
-export function limitsFor(random: Random, pods: number): { cpu: string } {
-  return { cpu: String(between(random, 8, Math.max(48, pods))) };
+/**
+ * From next to nothing to more than all pods of the world ask for: a pool reaches its limit within one pass, or never. Of
+ * CPUs always, of memory and nodes now and then.
+ */
+export function limitsFor(random: Random, pods: number): Record<string, string> {
+  const cpu = between(random, 8, Math.max(48, pods));
+  const memory = chance(random, 0.3) ? { memory: `${cpu * between(random, 2, 6)}Gi` } : {};
+  const nodes = chance(random, 0.3) ? { nodes: String(Math.max(2, Math.ceil(cpu / between(random, 4, 10)))) } : {};
+  return { cpu: String(cpu), ...memory, ...nodes };
 }
 
 function newPool(
@@ -78,7 +101,7 @@ function newPool(
 
 export function disruptionOf(random: Random): NonNullable<NodePoolSpec['disruption']> {
   return {
-    consolidateAfter: oneOf(random, ['0s', '30s', '2m', '5m', '5m']),
+    consolidateAfter: oneOf(random, ['0s', '30s', '2m', '10m', '30m']),
     consolidationPolicy: oneOf(random, ['WhenEmptyOrUnderutilized', 'Balanced', 'WhenEmpty', 'WhenEmpty']),
     budgets: budgetsOf(random),
   };

@@ -50,18 +50,74 @@ function podSpec(random: Random, app: string, { zones, capacityTypes, cpus }: Po
       },
     ];
   }
-  if (chance(random, 0.1)) {
-    const term = { topologyKey: labels.hostname, labelSelector: { matchLabels: { app } } };
-    spec.affinity = chance(random, 0.5)
-      ? { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } }
-      : {
-          podAntiAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, podAffinityTerm: term }] },
-        };
-  }
+  const affinity = affinityOf(random, app, zones, capacityTypes, spec.topologySpreadConstraints !== undefined);
+  if (affinity) spec.affinity = affinity;
   const drawn = random.next();
-  if (drawn < 0.1) spec.nodeSelector = { [labels.zone]: oneOf(random, zones) };
-  else if (drawn < 0.2) spec.nodeSelector = { [labels.capacityType]: oneOf(random, capacityTypes) };
+  if (drawn < 0.1 && !affinity?.nodeAffinity) spec.nodeSelector = { [labels.zone]: oneOf(random, zones) };
+  else if (drawn >= 0.1 && drawn < 0.2) spec.nodeSelector = { [labels.capacityType]: oneOf(random, capacityTypes) };
   return spec;
+}
+
+type Affinity = NonNullable<PodSpec['affinity']>;
+type Required = NonNullable<Affinity['nodeAffinity']>['requiredDuringSchedulingIgnoredDuringExecution'];
+type Expression = NonNullable<NonNullable<Required>['nodeSelectorTerms'][number]['matchExpressions']>[number];
+
+/** Mostly none. What is required can be had of the pool `anchor`: nobody follows another service that may leave. */
+function affinityOf(
+  random: Random,
+  app: string,
+  zones: PodTerms['zones'],
+  capacityTypes: PodTerms['capacityTypes'],
+  isSpread: boolean,
+): Affinity | undefined {
+  const affinity: Affinity = {};
+  if (chance(random, 0.1)) {
+    const term = termOf(app, labels.hostname);
+    affinity.podAntiAffinity = chance(random, 0.5)
+      ? { requiredDuringSchedulingIgnoredDuringExecution: [term] }
+      : { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, podAffinityTerm: term }] };
+  } else if (chance(random, 0.07)) {
+    // All in one zone: not those that are to be spread over them. Or beside somebody, who may not be there at all.
+    const [first, one] = [termOf('first-0', labels.hostname), termOf(app, labels.zone)];
+    affinity.podAffinity =
+      isSpread || chance(random, 0.5)
+        ? { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 10, podAffinityTerm: first }] }
+        : { requiredDuringSchedulingIgnoredDuringExecution: [one] };
+  }
+  if (chance(random, 0.1)) {
+    const [key, values] = [labels.zone, [oneOf(random, zones)]];
+    affinity.nodeAffinity = {
+      requiredDuringSchedulingIgnoredDuringExecution: {
+        nodeSelectorTerms: [{ matchExpressions: [expressionOf(random, zones)] }],
+      },
+    };
+    if (chance(random, 0.3)) affinity.nodeAffinity = preferred({ key, operator: 'In', values });
+  } else if (chance(random, 0.05)) {
+    const values = [oneOf(random, capacityTypes)];
+    affinity.nodeAffinity = preferred({ key: labels.capacityType, operator: 'NotIn', values });
+  }
+  return Object.keys(affinity).length > 0 ? affinity : undefined;
+}
+
+function termOf(app: string, topologyKey: string) {
+  return { topologyKey, labelSelector: { matchLabels: { app } } };
+}
+
+function preferred(expression: Expression): NonNullable<Affinity['nodeAffinity']> {
+  const preference = { matchExpressions: [expression] };
+  return { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 10, preference }] };
+}
+
+/** What some zones have, or all nodes of all pools. */
+function expressionOf(random: Random, zones: PodTerms['zones']): Expression {
+  const zone = oneOf(random, zones);
+  // Where there is one zone, nothing is elsewhere.
+  return oneOf<Expression>(random, [
+    { key: labels.zone, operator: zones.length > 1 ? 'NotIn' : 'In', values: [zone] },
+    { key: labels.zone, operator: 'In', values: zones.filter((other) => other !== zone || zones.length === 1) },
+    { key: 'example.com/team', operator: 'Exists' },
+    { key: 'example.com/gone', operator: 'DoesNotExist' },
+  ]);
 }
 
 function templateOf(random: Random, app: string, terms: PodTerms): PodTemplateSpec {
@@ -96,7 +152,7 @@ export function deploymentOf(random: Random, app: string, terms: PodTerms): Depl
 /** Pods with a volume each: they stay in the zone of their volume. */
 export function statefulSetOf(random: Random, app: string, terms: PodTerms): StatefulSet {
   const template = templateOf(random, app, terms);
-  const { topologySpreadConstraints: _, nodeSelector: __, ...spec } = template.spec!;
+  const { topologySpreadConstraints: _, nodeSelector: __, affinity, ...spec } = template.spec!;
   return {
     apiVersion: 'apps/v1',
     kind: 'StatefulSet',
@@ -106,7 +162,7 @@ export function statefulSetOf(random: Random, app: string, terms: PodTerms): Sta
       replicas: skewed(random, 1, 8),
       podManagementPolicy: chance(random, 0.5) ? 'Parallel' : 'OrderedReady',
       selector: { matchLabels: { app } },
-      template: { ...template, spec },
+      template: { ...template, spec: affinity?.podAntiAffinity ? { ...spec, affinity } : spec },
       volumeClaimTemplates: [
         {
           metadata: { name: 'data' },

@@ -5,7 +5,7 @@ import { ignoreNotFound } from '../../kube/api-error.ts';
 import { type DaemonSet, type Deployment, kinds, type Pod, type StatefulSet } from '../../kube/kinds.ts';
 import { collections } from '../collections.ts';
 import type { Happening } from '../contract.ts';
-import { between, chance, pick, skewed } from '../draw.ts';
+import { between, chance, fewOf, pick } from '../draw.ts';
 import { type Hands, namespace } from './hands.ts';
 import { budgetOf, daemonSetOf, deploymentOf, jobOf, statefulSetOf } from './workload-objects.ts';
 
@@ -29,7 +29,7 @@ export function workloadHappenings(hands: Hands): Happening[] {
     const now = of.spec?.replicas ?? 0;
     // Towards what the scenario has in mind, more often than away from it.
     const up = chance(random, fullness() < 1 ? 0.75 : 0.25);
-    const by = skewed(random, 1, 10);
+    const by = fewOf(random, 10);
     const replicas = Math.max(0, up ? now + by : now - by);
     await workload.resource(kinds.Deployment).updateScale(of.metadata.name!, replicas, here);
     return replicas !== now;
@@ -62,7 +62,7 @@ export function workloadHappenings(hands: Hands): Happening[] {
 
   const crash = async (random: Random): Promise<boolean> => {
     const pods = facts.list<Pod>(collections.pods).filter((pod) => pod.metadata.namespace === namespace);
-    const count = Math.min(pods.length, skewed(random, 1, 6));
+    const count = Math.min(pods.length, fewOf(random, 6));
     for (let i = 0; i < count; i++) {
       const { name } = pods[random.int(pods.length)]!.metadata;
       const gracePeriodSeconds = chance(random, 0.3) ? { gracePeriodSeconds: 0 } : {};
@@ -119,13 +119,13 @@ export function workloadHappenings(hands: Hands): Happening[] {
 
   return [
     { name: 'workload/scale', weight: 14, happen: scale },
-    { name: 'workload/arrive', weight: 4, happen: arrive },
-    { name: 'workload/leave', weight: 3, happen: leave },
-    { name: 'workload/roll', weight: 4, happen: roll },
+    { name: 'workload/arrive', weight: 4, reach: 'service', happen: arrive },
+    { name: 'workload/leave', weight: 3, reach: 'service', happen: leave },
+    { name: 'workload/roll', weight: 4, reach: 'service', happen: roll },
     { name: 'workload/crash', weight: 4, happen: crash },
-    { name: 'workload/stateful', weight: 2, happen: stateful },
-    { name: 'workload/job', weight: 4, happen: job },
-    { name: 'workload/daemons', weight: 0.4, happen: daemons },
+    { name: 'workload/stateful', weight: 2, reach: 'service', happen: stateful },
+    { name: 'workload/job', weight: 4, reach: 'service', happen: job },
+    { name: 'workload/daemons', weight: 0.4, reach: 'service', happen: daemons },
     { name: 'workload/budget', weight: 2, happen: budget },
   ];
 }

@@ -19,7 +19,7 @@ function claim(name: string, isMarked: boolean, deletionTimestamp?: string): obj
 /** What the judge says when one node of a pool goes and another is marked, where its budget allows one. */
 function judged({ resumedAt }: { readonly resumedAt: number }): string[] {
   const fleet = { alive: [{ name: 'karpenter-1', resumedAt }] } as unknown as Fleet;
-  const judge = disruptionInvariants({ fleet }).find(({ name }) => name === 'budgets/kept')!;
+  const judge = disruptionInvariants({ fleet, gates: {} as never }).find(({ name }) => name === 'budgets/kept')!;
   const said: string[] = [];
   const second = claim('b', true);
   const facts = {
@@ -44,4 +44,71 @@ test('no more nodes go at once than a budget allows', () => {
 
 test('a process that hung a moment ago could not see that a budget became smaller', () => {
   expect(judged({ resumedAt: now - 1000 })).toEqual([]);
+});
+
+const minute = 60_000;
+const node = (ready: 'True' | 'False', sinceMs: number): object => ({
+  metadata: { name: 'node' },
+  spec: { providerID: 'id' },
+  status: { conditions: [{ type: 'Ready', status: ready, lastTransitionTime: new Date(sinceMs).toISOString() }] },
+});
+const owned = {
+  metadata: { name: 'a', uid: 'a', labels: { [poolLabel]: 'pool' } },
+  spec: {},
+  status: { providerID: 'id', conditions: [{ type: 'Registered', status: 'True' }] },
+};
+
+interface Story {
+  /** How long the node has been broken when its NodeClaim is deleted. */
+  readonly brokenMs?: number;
+  /** How many nodes its pool is to have; it has one. */
+  readonly replicas?: number;
+}
+
+/** What the judge says when a NodeClaim that nobody marked is deleted, of a machine that is there. */
+function deleted({ brokenMs, replicas }: Story): string[] {
+  const gates = { NodeRepair: true, StaticCapacity: true } as never;
+  const judge = disruptionInvariants({ fleet: { alive: [] } as unknown as Fleet, gates }).find(
+    ({ name }) => name === 'claims/deleted-for-a-reason',
+  )!;
+  const said: string[] = [];
+  const broken = brokenMs === undefined ? node('True', 0) : node('False', now - brokenMs);
+  const facts = {
+    now,
+    calmSince: 0,
+    clouds: [{ repairsAfterMs: 3 * minute, ledger: { alive: () => [{ providerID: 'id' }], all: () => [] } }],
+    get: () => ({ metadata: { name: 'pool' }, spec: replicas === undefined ? {} : { replicas } }),
+    list: (of: string) => (of === collections.claims ? [owned] : [broken]),
+  } as unknown as Facts;
+  const report = { violated: (message: string) => said.push(message), checked: () => undefined };
+  const told = (collection: string, object: object, previous: object): void =>
+    judge.onChange!(
+      {
+        at: now,
+        by: 'karpenter-1',
+        request: 'DELETE',
+        collection,
+        event: { type: 'MODIFIED', object, previous } as unknown as StoreEvent,
+      },
+      facts,
+      report,
+    );
+  told(collections.nodes, broken, node('True', 0));
+  const going = { ...owned, metadata: { ...owned.metadata, deletionTimestamp: new Date(now).toISOString() } };
+  told(collections.claims, going, owned);
+  return said;
+}
+
+test('a node that nothing is wrong with is not deleted without being marked', () => {
+  expect(deleted({})).toEqual(['NodeClaim a was deleted without a reason (DELETE)']);
+});
+
+test('repair is a reason once the patience of its cloud is over, and not before', () => {
+  expect(deleted({ brokenMs: 3 * minute })).toEqual([]);
+  expect(deleted({ brokenMs: 2 * minute })).toHaveLength(1);
+});
+
+test('a static pool with fewer replicas is a reason', () => {
+  expect(deleted({ replicas: 0 })).toEqual([]);
+  expect(deleted({ replicas: 1 })).toHaveLength(1);
 });

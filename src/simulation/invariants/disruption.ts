@@ -2,8 +2,9 @@
 // Nodes that are taken away: for a reason there is, within the budgets of their pool, and never under protected pods.
 import type { NodeClaim } from '../../api/node-claim.ts';
 import type { NodePool } from '../../api/node-pool.ts';
-import type { Pod } from '../../kube/kinds.ts';
+import type { Node, Pod } from '../../kube/kinds.ts';
 import { parseDuration, parseTime } from '../../kube/time.ts';
+import type { FeatureGates } from '../../runtime/settings.ts';
 import { collections } from '../collections.ts';
 import type { Change, Facts, Invariant } from '../contract.ts';
 import type { Fleet } from '../process/fleet.ts';
@@ -24,6 +25,7 @@ import {
   second,
   voluntary,
 } from './reading.ts';
+import { repairsAfter, unreadySince } from './repairs.ts';
 
 /** What a decision may not have seen yet: it is made on watches, which may be late, and is 15 s old when it is carried out. */
 const unseenMs = minute;
@@ -31,15 +33,24 @@ const unseenMs = minute;
 /** What a process that came back had begun before it could know what changed meanwhile: it is over after this. */
 const surpriseMs = 10 * second;
 
-export function disruptionInvariants(parts: { readonly fleet: Fleet }): Invariant[] {
-  return [justified(), withinBudget(parts), protectedStay()];
+export function disruptionInvariants(parts: DisruptionParts): Invariant[] {
+  return [justified(parts), withinBudget(parts), protectedStay()];
 }
 
-/** A NodeClaim that the autoscaler deletes is disrupted for a reason, or is of no use any more. */
-function justified(): Invariant {
+interface DisruptionParts {
+  readonly fleet: Fleet;
+  readonly gates: FeatureGates;
+}
+
+/** A NodeClaim that the autoscaler deletes is disrupted for a reason, is broken or too many, or is of no use any more. */
+function justified({ gates }: DisruptionParts): Invariant {
+  const broken = new Breakages();
+  const sizes = new Sizes();
   return {
     name: 'claims/deleted-for-a-reason',
     onChange(change, facts, report) {
+      if (gates.NodeRepair) broken.note(change);
+      if (gates.StaticCapacity) sizes.note(change);
       if (change.collection !== collections.claims || !isOurs(change) || !beginsDeletion(change)) return;
       report.checked();
       const claim = (change.event.previous ?? change.event.object) as NodeClaim;
@@ -52,9 +63,75 @@ function justified(): Invariant {
           .some((m) => m.providerID === claim.status?.providerID && (m.deletingAt ?? m.leavingAt) === undefined),
       );
       if (!node || isGoing(node) || !pool || isGoing(pool) || !alive || isAged(claim, facts.now)) return;
+      if (broken.isOver(node, claim, facts) || sizes.isOneTooMany(pool, claim, facts)) return;
       report.violated(`NodeClaim ${nameOf(claim)} was deleted without a reason (${change.request})`);
     },
   };
+}
+
+/** How long what is over may still be believed while requests fail and watches break. */
+const longUnseenMs = 12 * minute;
+
+interface Breakage {
+  readonly from: number;
+  until?: number;
+}
+
+/** When nodes were not ready. */
+class Breakages {
+  /** By name, the latest last. */
+  readonly #past = new Map<string, Breakage[]>();
+
+  note({ collection, event, at }: Change): void {
+    if (collection !== collections.nodes) return;
+    const name = nameOf(event.object);
+    if (event.type === 'DELETED') return void this.#past.delete(name);
+    const since = unreadySince(event.object as Node);
+    const past = this.#past.get(name) ?? [];
+    const last = past.at(-1);
+    if (last?.from === since) return;
+    if (last) last.until ??= at;
+    if (since !== undefined) this.#past.set(name, [...past.slice(-5), { from: since }]);
+  }
+
+  /** It is broken for longer than its cloud has patience, as far as could be seen. */
+  isOver(node: Node, claim: NodeClaim, facts: Facts): boolean {
+    const patienceMs = repairsAfter(facts, claim);
+    if (patienceMs === undefined) return false;
+    const isCalm = facts.calmSince !== undefined && facts.now - facts.calmSince > unseenMs;
+    const [unseen, clockError] = isCalm ? [surpriseMs, second] : [longUnseenMs, clockErrorMs];
+    return (this.#past.get(nameOf(node)) ?? []).some(({ from, until = facts.now }) => {
+      return facts.now - until <= unseen && facts.now - from >= patienceMs - clockError;
+    });
+  }
+}
+
+/** How many nodes static pools were told to have. */
+class Sizes {
+  readonly #past = new Map<string, { readonly until: number; readonly replicas: number }[]>();
+
+  note({ collection, event, at }: Change): void {
+    if (collection !== collections.pools || event.type !== 'MODIFIED') return;
+    const { metadata, spec } = event.previous as NodePool;
+    const past = this.#past.get(metadata.name ?? '') ?? [];
+    if (spec.replicas !== undefined)
+      this.#past.set(metadata.name ?? '', [...past.slice(-5), { until: at, replicas: spec.replicas }]);
+  }
+
+  /** Whether its pool has more nodes than it is told to have, or was told to a moment ago. */
+  isOneTooMany({ metadata, spec }: NodePool, claim: NodeClaim, facts: Facts): boolean {
+    const { calmSince, now } = facts;
+    if (spec.replicas === undefined) return false;
+    const lately = (this.#past.get(metadata.name ?? '') ?? []).filter(
+      ({ until }) => now - until < (calmSince === undefined ? longUnseenMs : unseenMs),
+    );
+    const least = Math.min(spec.replicas, ...lately.map(({ replicas }) => replicas));
+    const others = facts.list<NodeClaim>(collections.claims).filter((other) => {
+      const isOfPool = other.metadata.labels?.[poolLabel] === metadata.name;
+      return isOfPool && !isGoing(other) && other.metadata.uid !== claim.metadata.uid;
+    });
+    return others.length >= least;
+  }
 }
 
 /** It has reached its age, as far as a clock that is wrong by minutes can tell. */
@@ -90,10 +167,13 @@ class Lately {
 /** No more nodes of a pool go at once than its budgets allow for the reason. */
 function withinBudget({ fleet }: { readonly fleet: Fleet }): Invariant {
   const lately = new Lately();
-  const allowedNow = (facts: Facts, pool: NodePool, reason: string): number => {
-    const nodes = facts.list<NodeClaim>(collections.claims).filter((claim) => {
-      return claim.metadata.labels?.[poolLabel] === pool.metadata.name && conditionTrue(claim, 'Initialized');
-    }).length;
+  const nodesOf = (facts: Facts, pool: NodePool): number => {
+    let nodes = 0;
+    for (const claim of facts.list<NodeClaim>(collections.claims))
+      if (claim.metadata.labels?.[poolLabel] === pool.metadata.name && conditionTrue(claim, 'Initialized')) nodes++;
+    return nodes;
+  };
+  const allowedNow = (facts: Facts, pool: NodePool, reason: string, nodes = nodesOf(facts, pool)): number => {
     const bounds = (pool.spec.disruption?.budgets ?? [{ nodes: '10%' }])
       .filter(({ reasons }) => reasons === undefined || reasons.includes(reason as never))
       .filter((budget) => budget.schedule === undefined || holdsByAnyClock(budget.duration ?? '', facts.now))
@@ -109,8 +189,9 @@ function withinBudget({ fleet }: { readonly fleet: Fleet }): Invariant {
     name: 'budgets/kept',
     onMinute(facts) {
       for (const pool of facts.list<NodePool>(collections.pools)) {
+        const nodes = nodesOf(facts, pool);
         for (const reason of reasons)
-          lately.note(`${pool.metadata.name}/${reason}`, facts.now, allowedNow(facts, pool, reason));
+          lately.note(`${pool.metadata.name}/${reason}`, facts.now, allowedNow(facts, pool, reason, nodes));
       }
     },
     onChange(change, facts, report) {
@@ -118,8 +199,9 @@ function withinBudget({ fleet }: { readonly fleet: Fleet }): Invariant {
         const pool = change.event.object as NodePool;
         // What was allowed until now still counts for decisions under way.
         const before = (change.event.previous ?? pool) as NodePool;
+        const nodes = nodesOf(facts, before);
         for (const reason of reasons) {
-          lately.note(`${pool.metadata.name}/${reason}`, facts.now, allowedNow(facts, before, reason));
+          lately.note(`${pool.metadata.name}/${reason}`, facts.now, allowedNow(facts, before, reason, nodes));
         }
         return;
       }

@@ -43,3 +43,32 @@ test('by a clock that is ahead its protection is over sooner, though not by half
   expect(judged(19 * minute, true)).toEqual([]);
   expect(judged(10 * minute, true)).toHaveLength(1);
 });
+
+test('a node that is gone was to be empty by then: the last of its pods are deleted without asking', () => {
+  const judge = podsMovedGently();
+  const said: string[] = [];
+  const report = { violated: (message: string) => said.push(message), checked: () => undefined };
+  const tell = (collection: string, event: object, at: number, request = ''): void =>
+    judge.onChange!(
+      { at, by: 'karpenter-1', request, collection, event: event as StoreEvent },
+      { get: () => undefined, now: at, calmSince: 0 } as unknown as Facts,
+      report,
+    );
+  const annotations = { 'karpenter.sh/nodeclaim-termination-timestamp': formatTime(now) };
+  const claim = { metadata: { annotations }, status: { providerID: 'fake://1' } };
+  tell(collections.claims, { type: 'MODIFIED', object: claim }, now - minute);
+  const node = { metadata: { name: 'node' }, spec: { providerID: 'fake://1' } };
+  tell(collections.nodes, { type: 'DELETED', object: node }, now + 1000);
+  const end = (nodeName: string): void => {
+    const metadata = { namespace: 'default', name: 'web', annotations: { 'karpenter.sh/do-not-disrupt': 'true' } };
+    const previous = { metadata, spec: { nodeName }, status: { phase: 'Running' } };
+    const going = { deletionTimestamp: formatTime(now), deletionGracePeriodSeconds: 0 };
+    const object = { ...previous, metadata: { ...metadata, ...going } };
+    const request = 'DELETE /api/v1/namespaces/default/pods/web';
+    tell(collections.pods, { type: 'MODIFIED', previous, object }, now + 1100, request);
+  };
+  end('node');
+  expect(said).toEqual([]);
+  end('another');
+  expect(said).not.toEqual([]);
+});

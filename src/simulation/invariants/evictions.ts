@@ -13,15 +13,20 @@ const wrongClockMs = 3 * minute;
 export function podsMovedGently(): Invariant {
   /** By the id of the machine: the earliest it was given. Somebody may take the NodeClaim away; its drain goes on as it began. */
   const deadlines = new Map<string, number>();
+  /** By name of a Node that is gone: its machine. The last of its pods may be deleted a moment after it. */
+  const machines = new Map<string, string>();
   return {
     name: 'pods/moved-gently',
     onChange(change, facts, report) {
       if (change.collection === collections.claims) noteDeadline(deadlines, change.event.object as NodeClaim);
+      if (change.collection === collections.nodes) noteEnd(machines, change);
       if (change.collection !== collections.pods || !isOurs(change) || !beginsDeletion(change)) return;
       report.checked();
       const pod = (change.event.previous ?? change.event.object) as Pod;
-      const node = facts.get<Node>(collections.nodes, '', pod.spec.nodeName ?? '');
-      judge(change, pod, deadlines.get(node?.spec?.providerID ?? ''), facts, report);
+      const { nodeName = '' } = pod.spec;
+      const node = facts.get<Node>(collections.nodes, '', nodeName);
+      const machine = node ? node.spec?.providerID : machines.get(nodeName);
+      judge(change, pod, deadlines.get(machine ?? ''), facts, report);
     },
   };
 }
@@ -51,6 +56,11 @@ function noteDeadline(deadlines: Map<string, number>, claim: NodeClaim): void {
   const id = claim.status?.providerID;
   if (at === undefined || !id) return;
   deadlines.set(id, Math.min(at, deadlines.get(id) ?? at));
+}
+
+function noteEnd(machines: Map<string, string>, { event }: Change): void {
+  const { metadata, spec } = (event.previous ?? event.object) as Node;
+  if (event.type === 'DELETED' && spec?.providerID) machines.set(nameOf({ metadata }), spec.providerID);
 }
 
 /** How long the pod was given, in ms; undefined for one that has ended or not begun, and needs no time. */

@@ -19,6 +19,7 @@ export function fieldsKept(): Invariant {
       report.checked();
       mapKept('label', object, previous!.metadata.labels, object.metadata.labels, report);
       mapKept('annotation', object, previous!.metadata.annotations, object.metadata.annotations, report);
+      holdersKept(object, previous!, report);
       if (change.collection === collections.nodes) nodeKept(object as Node, previous as Node, report);
       if (change.collection === collections.pools && !same((object as Specced).spec, (previous as Specced).spec)) {
         report.violated(`the spec of NodePool ${nameOf(object)} was changed (${change.request})`);
@@ -42,6 +43,21 @@ function mapKept(
     if (after[key] !== value && !own.test(key.split('/')[0] ?? '')) {
       report.violated(`${what} ${key} of ${object.kind} ${nameOf(object)} was ${value} and is ${after[key]}`);
     }
+  }
+}
+
+/** Whoever else has something to do before the object goes, or takes it along, is still named in it. */
+function holdersKept(object: KubeObject, { metadata: before }: KubeObject, report: Report): void {
+  for (const finalizer of before.finalizers ?? []) {
+    if (own.test(finalizer.split('/')[0] ?? '') || object.metadata.finalizers?.includes(finalizer)) continue;
+    report.violated(`finalizer ${finalizer} of ${object.kind} ${nameOf(object)} was taken away`);
+  }
+  for (const owner of before.ownerReferences ?? []) {
+    if (own.test(owner.apiVersion.split('/')[0] ?? '')) continue;
+    if (!object.metadata.ownerReferences?.some((one) => same(one, owner)))
+      report.violated(
+        `owner ${owner.kind} ${owner.name} of ${object.kind} ${nameOf(object)} was taken away or changed`,
+      );
   }
 }
 

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // All promises of the autoscaler. Each is written from the documents, reads only the stores and the clouds' books, and
 // shares no code with what it judges.
+
+import type { FeatureGates } from '../../runtime/settings.ts';
 import type { Invariant } from '../contract.ts';
 import type { Fleet } from '../process/fleet.ts';
 import { disruptionInvariants } from './disruption.ts';
 import { eventsInProportion } from './events.ts';
 import { podsMovedGently } from './evictions.ts';
 import { fieldsKept } from './fields.ts';
+import { gatedInvariants } from './gated.ts';
 import { oneLeader } from './leaders.ts';
 import { lifecycleInvariants } from './lifecycle.ts';
 import { limitsKept } from './limits.ts';
@@ -19,7 +22,7 @@ import { roomForAll } from './room.ts';
 import { movesSave } from './savings.ts';
 import { littleWaste } from './waste.ts';
 
-export function allInvariants(parts: { readonly fleet: Fleet }): Invariant[] {
+export function allInvariants(parts: { readonly fleet: Fleet; readonly gates: FeatureGates }): Invariant[] {
   return [
     ...machineInvariants(),
     podsRun(),
@@ -35,6 +38,7 @@ export function allInvariants(parts: { readonly fleet: Fleet }): Invariant[] {
     movesSave(),
     keptForPods(parts),
     roomForAll(),
+    ...gatedInvariants(parts),
     ...quietInvariants(parts),
   ];
 }

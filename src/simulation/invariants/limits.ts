@@ -5,41 +5,82 @@ import type { NodePool } from '../../api/node-pool.ts';
 import { Quantity } from '../../kube/quantity.ts';
 import { collections } from '../collections.ts';
 import type { Facts, Invariant } from '../contract.ts';
-import { disruptionReason, isGoing, isOurs, nameOf, poolLabel } from './reading.ts';
+import { disruptionReason, isGoing, isOurs, minute, nameOf, poolLabel } from './reading.ts';
+
+/** Where something was broken ever since limits were edited, or until a minute ago, nobody need have seen it */
+const unseenMs = minute;
+/** for so long: a watch that ended comes back once the API does. */
+const longUnseenMs = 15 * minute;
 
 export function limitsKept(): Invariant {
   /** By NodeClaim, what it was weighed by. */
   const births = new Map<string, Birth>();
-  const limitOf = (facts: Facts, name: string): number => {
-    const limit = facts.get<NodePool>(collections.pools, '', name)?.spec.limits?.['cpu'];
-    return limit === undefined ? Number.POSITIVE_INFINITY : Quantity.parse(limit).toNumber();
+  /** Limits that were edited meanwhile. */
+  let edited: Edited[] = [];
+  const limitsAt = (facts: Facts, pool: string): Limits => {
+    const limits = limitsOf(facts.get<NodePool>(collections.pools, '', pool));
+    if (facts.calmSince !== undefined && facts.now - facts.calmSince >= unseenMs) return limits;
+    return edited
+      .filter((one) => one.pool === pool && facts.now - one.at < longUnseenMs)
+      .reduce((loosest, one) => looserOf(loosest, one.before), limits);
   };
   return {
     name: 'limits/kept',
+    onMinute(facts) {
+      edited = edited.filter(({ at }) => facts.now - at < longUnseenMs);
+    },
     onChange(change, facts, report) {
-      if (change.collection !== collections.claims) return;
       const { event } = change;
+      if (change.collection === collections.pools && event.type === 'MODIFIED')
+        edited.push({ pool: nameOf(event.object), at: change.at, before: limitsOf(event.previous as NodePool) });
+      if (change.collection !== collections.claims) return;
       const claim = event.object as NodeClaim;
       const uid = claim.metadata.uid ?? '';
       const pool = claim.metadata.labels?.[poolLabel] ?? '';
-      if (event.type === 'ADDED') births.set(uid, { limit: limitOf(facts, pool), leaving: leavingOf(facts) });
+      if (event.type === 'ADDED') births.set(uid, { limits: limitsAt(facts, pool), leaving: leavingOf(facts) });
       else if (event.type === 'DELETED') births.delete(uid);
       if (event.type !== 'MODIFIED' || !isOurs(change)) return;
       if (!isLaunched(claim) || isLaunched(event.previous as NodeClaim)) return;
-      const { limit, leaving } = births.get(uid) ?? { limit: Number.POSITIVE_INFINITY };
-      if (limit === Number.POSITIVE_INFINITY) return;
+      const { limits, leaving } = births.get(uid) ?? { limits: new Map<string, number>() };
+      if (limits.size === 0) return;
       report.checked();
-      const sum = cpusOf(facts, pool, claim, leaving);
-      if (sum > limit) {
-        report.violated(`NodePool ${pool} has ${sum} CPUs with NodeClaim ${nameOf(claim)}, and may have ${limit}`);
+      const others = thoseOf(facts, pool, claim, leaving);
+      for (const [resource, limit] of limits) {
+        const sum = others.reduce((all, one) => all + takenBy(one, resource), 0);
+        if (sum <= limit) continue;
+        const had = `${sum} ${resource} with NodeClaim ${nameOf(claim)}`;
+        report.violated(`NodePool ${pool} has ${had}, and may have ${limit}`);
       }
     },
   };
 }
 
+/** By resource. */
+type Limits = ReadonlyMap<string, number>;
+
+interface Edited {
+  readonly pool: string;
+  readonly at: number;
+  readonly before: Limits;
+}
+
+function limitsOf(pool: NodePool | undefined): Limits {
+  const limits = Object.entries(pool?.spec.limits ?? {});
+  return new Map(limits.map(([resource, limit]) => [resource, Quantity.parse(limit).toNumber()]));
+}
+
+/** What both allow one or the other to have. */
+function looserOf(a: Limits, b: Limits): Limits {
+  const both = [...a].flatMap(([resource, limit]) => {
+    const other = b.get(resource);
+    return other === undefined ? [] : [[resource, Math.max(limit, other)] as const];
+  });
+  return new Map(both);
+}
+
 interface Birth {
-  /** Of CPUs: one that is lowered later binds those that come later. */
-  readonly limit: number;
+  /** One that is lowered later binds those that come later. */
+  readonly limits: Limits;
   /** By uid, which others were to go: they may stay after all, when what replaces them does not come. */
   readonly leaving: ReadonlySet<string>;
 }
@@ -58,14 +99,21 @@ function isLaunched({ status }: NodeClaim): boolean {
 }
 
 /** What the pool had when this one was weighed: what goes is replaced, and a later one was weighed against this one. */
-function cpusOf(facts: Facts, pool: string, claim: NodeClaim, leaving: ReadonlySet<string> | undefined): number {
+function thoseOf(
+  facts: Facts,
+  pool: string,
+  claim: NodeClaim,
+  leaving: ReadonlySet<string> | undefined,
+): readonly NodeClaim[] {
   const born = claim.metadata.creationTimestamp ?? '';
-  let sum = 0;
-  for (const other of facts.list<NodeClaim>(collections.claims)) {
+  return facts.list<NodeClaim>(collections.claims).filter((other) => {
     const { labels, creationTimestamp, uid = '' } = other.metadata;
-    if (labels?.[poolLabel] !== pool || (creationTimestamp ?? '') > born) continue;
-    if (leaving?.has(uid) || isLeaving(other) || !isLaunched(other)) continue;
-    sum += Quantity.parse(other.status?.capacity?.['cpu'] ?? 0).toNumber();
-  }
-  return sum;
+    if (labels?.[poolLabel] !== pool || (creationTimestamp ?? '') > born) return false;
+    return !leaving?.has(uid) && !isLeaving(other) && isLaunched(other);
+  });
+}
+
+/** What a machine takes of a limit; of `nodes` each takes one. */
+function takenBy({ status }: NodeClaim, resource: string): number {
+  return resource === 'nodes' ? 1 : Quantity.parse(status?.capacity?.[resource] ?? 0).toNumber();
 }

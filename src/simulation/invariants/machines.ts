@@ -4,10 +4,10 @@ import type { NodeClaim } from '../../api/node-claim.ts';
 import type { Node } from '../../kube/kinds.ts';
 import { collections } from '../collections.ts';
 import type { Facts, Invariant, LedgerInstance } from '../contract.ts';
-import { isGoing, isHeld, isOurs, minute, nameOf } from './reading.ts';
+import { isHeldMachine, isOurs, minute, nameOf } from './reading.ts';
 
-/** How long a machine may be without its NodeClaim once nothing is broken any more. */
-const collectedWithinMs = 10 * minute;
+/** How long a machine may be without its NodeClaim once nothing is broken any more: a rollout of Cluster API is waited for alone ten minutes. */
+const collectedWithinMs = 15 * minute;
 
 export function machineInvariants(): Invariant[] {
   return [owned(), single(), strangersStay(), neverLetGo()];
@@ -28,9 +28,7 @@ function owned(): Invariant {
     for (const { ledger } of facts.clouds) {
       for (const instance of ledger.alive()) {
         if (!instance.claim || claims.has(instance.claim.uid)) continue;
-        // Whoever takes the NodeClaim away by force does not take the protection from its pods.
-        const node = facts.list<Node>(collections.nodes).find(({ spec }) => spec?.providerID === instance.providerID);
-        if (node && isGoing(node) && isHeld(facts, node)) continue;
+        if (isHeldMachine(facts, instance.providerID)) continue;
         orphans.push(instance);
         seen.add(instance.providerID);
         if (!since.has(instance.providerID)) since.set(instance.providerID, facts.now);

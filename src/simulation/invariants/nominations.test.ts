@@ -23,10 +23,12 @@ interface Story {
   /** Who told the pod where to go. */
   readonly by?: string;
   readonly resumedAt?: number;
+  /** Where it was told to go later. */
+  readonly later?: string;
 }
 
 /** What the judge says when a node goes as empty that a pod was told to wait for. */
-function judged({ pod = waiting, node = ready, by = 'karpenter-1', resumedAt = 0 }: Story): string[] {
+function judged({ pod = waiting, node = ready, by = 'karpenter-1', resumedAt = 0, later }: Story): string[] {
   const clock = { skewMs: 0, correctedAt: Number.NEGATIVE_INFINITY };
   const fleet = { alive: [{ name: 'karpenter-1', isHung: false, resumedAt, clock }] } as unknown as Fleet;
   const judge = keptForPods({ fleet });
@@ -42,8 +44,10 @@ function judged({ pod = waiting, node = ready, by = 'karpenter-1', resumedAt = 0
       facts,
       { violated: (message) => said.push(message), checked: () => undefined },
     );
-  const message = 'Pod should schedule on: nodeclaim/claim';
-  told(by, collections.events, 'ADDED', { reason: 'Nominated', message, involvedObject: { uid: 'pod' } });
+  for (const place of ['nodeclaim/claim', ...(later === undefined ? [] : [later])]) {
+    const message = `Pod should schedule on: ${place}`;
+    told(by, collections.events, 'ADDED', { reason: 'Nominated', message, involvedObject: { uid: 'pod' } });
+  }
   if ('nodeName' in (pod as typeof waiting).spec) told('cluster', collections.pods, 'MODIFIED', pod);
   const marked = { ...claim, status: { ...claim.status, conditions: [empty] } };
   told('karpenter-1', collections.claims, 'MODIFIED', marked, claim);
@@ -66,4 +70,9 @@ test('a pod that runs, or could not run there, keeps no node', () => {
 test('a process answers for what it said itself, and not right after it hung', () => {
   expect(judged({ by: 'karpenter-0' })).toEqual([]);
   expect(judged({ resumedAt: now - 1000 })).toEqual([]);
+});
+
+test('a pod that was planned onto a node that is there keeps only that, if it was made for it', () => {
+  expect(judged({ later: 'nodeclaim/other, node/other' })).toEqual([]);
+  expect(judged({ later: 'nodeclaim/claim, node/node' })).toHaveLength(1);
 });

@@ -20,10 +20,12 @@ interface Promised {
 export function keptForPods({ fleet }: { readonly fleet: Fleet }): Invariant {
   const promised = new Map<string, Promised>();
   const told = ({ event, by }: Change): void => {
-    const { message = '' } = event.object as Event;
-    // What is planned onto a node that is there already may go elsewhere in the next pass.
-    const claim = message.includes('node/') ? undefined : claimTold(event.object as Event);
-    if (claim !== undefined) promised.set((event.object as Event).involvedObject.uid ?? '', { claim, by });
+    const { message = '', involvedObject } = event.object as Event;
+    const [uid, claim] = [involvedObject.uid ?? '', claimTold(event.object as Event)];
+    if (claim === undefined) return;
+    if (!message.includes('node/')) promised.set(uid, { claim, by });
+    // Planned onto a node that is there already, it may go elsewhere in the next pass, and waits for no other machine.
+    else if (promised.get(uid)?.claim !== claim) promised.delete(uid);
   };
   const placed = ({ event }: Change): void => {
     const { spec, metadata } = event.object as Pod;

@@ -5,6 +5,7 @@ import type { Node, Pod, Taint } from '../../kube/kinds.ts';
 import { Quantity } from '../../kube/quantity.ts';
 import { collections } from '../collections.ts';
 import type { Facts, Invariant } from '../contract.ts';
+import { affinityBroken } from './affinity.ts';
 import { conditionTrue, hasEnded, nameOf, nodeOfClaim, podsOn } from './reading.ts';
 
 export function placementInvariants(): Invariant[] {
@@ -43,7 +44,21 @@ export function tolerates({ spec }: Pod, taint: Taint): boolean {
   });
 }
 
-/** A pod that is placed tolerates the taints of its node, matches its selector, and fits. */
+/** What selector and taints say against a pod on a node. */
+function nodeRefuses(pod: Pod, node: Node): string[] {
+  const wanted = Object.entries(pod.spec.nodeSelector ?? {}).filter(
+    ([key, value]) => node.metadata.labels?.[key] !== value,
+  );
+  const taints = (node.spec?.taints ?? []).filter(
+    (taint) => taint.effect !== 'PreferNoSchedule' && !tolerates(pod, taint),
+  );
+  return [
+    ...wanted.map(([key, value]) => `wants ${key}=${value}, and is on ${nameOf(node)}`),
+    ...taints.map(({ key }) => `does not tolerate ${key} of ${nameOf(node)}`),
+  ];
+}
+
+/** A pod that is placed tolerates the taints of its node, is where its selector, affinities and volumes allow, and fits. */
 function podsFit(): Invariant {
   return {
     name: 'pods/fit',
@@ -54,14 +69,8 @@ function podsFit(): Invariant {
       const node = facts.get<Node>(collections.nodes, '', pod.spec.nodeName);
       if (!node) return;
       report.checked();
-      for (const [key, value] of Object.entries(pod.spec.nodeSelector ?? {})) {
-        if (node.metadata.labels?.[key] !== value)
-          report.violated(`pod ${nameOf(pod)} wants ${key}=${value}, and is on ${nameOf(node)}`);
-      }
-      for (const taint of node.spec?.taints ?? []) {
-        if (taint.effect === 'PreferNoSchedule' || tolerates(pod, taint)) continue;
-        report.violated(`pod ${nameOf(pod)} does not tolerate ${taint.key} of ${nameOf(node)}`);
-      }
+      for (const why of [...nodeRefuses(pod, node), ...affinityBroken(facts, pod, node)])
+        report.violated(`pod ${nameOf(pod)} ${why}`);
       const sum = requested(podsOn(facts, node));
       for (const name of resources) {
         const there = node.status?.allocatable?.[name];

@@ -102,6 +102,17 @@ export function isHeld(facts: Facts, node: Node): boolean {
   );
 }
 
+/** Whether a machine goes and only the will of its users keeps it: whoever takes a NodeClaim away by force does not take the protection from its pods. */
+export function isHeldMachine(facts: Facts, id: string): boolean {
+  const node = nodeOfMachine(facts, id);
+  return node !== undefined && isGoing(node) && isHeld(facts, node);
+}
+
+/** The Node of a machine. */
+export function nodeOfMachine(facts: Facts, id: string): Node | undefined {
+  return facts.list<Node>(collections.nodes).find(({ spec }) => spec?.providerID === id);
+}
+
 function hasBudget(facts: Facts, { metadata }: Pod): boolean {
   return facts.list<Budget>(collections.budgets).some(({ spec, status }) => {
     const wanted = Object.entries(spec?.selector?.matchLabels ?? {});

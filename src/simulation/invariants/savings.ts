@@ -21,6 +21,8 @@ interface Pass {
   readonly going: Map<string, NodeClaim>;
   /** UIDs of NodeClaims that were made to replace them. */
   readonly coming: Set<string>;
+  /** By UID of those that were spared: how many it had marked by then. */
+  readonly spared: Map<string, number>;
 }
 
 /**
@@ -33,12 +35,18 @@ export function movesSave(): Invariant {
   const born = new Map<string, { readonly by: string; readonly at: number }>();
   const marked = ({ event, by, at }: Change): void => {
     const claim = event.object as NodeClaim;
+    const { uid = '' } = claim.metadata;
     let pass = latest.get(by);
-    if (!pass || at - pass.lastMarkAt > passMs)
-      latest.set(by, (pass = { lastMarkAt: at, going: new Map(), coming: new Set() }));
+    if (!pass || at - pass.lastMarkAt > passMs) latest.set(by, (pass = newPass(at)));
+    // Its first command is over, and what that bought does not replace it. Those marked since then may be of either pass.
+    else if (pass.going.has(uid)) latest.set(by, (pass = newPass(at, [...pass.going].slice(pass.spared.get(uid)))));
     pass.lastMarkAt = at;
-    pass.going.set(claim.metadata.uid ?? '', claim);
-    passOf.set(claim.metadata.uid ?? '', pass);
+    pass.going.set(uid, claim);
+    passOf.set(uid, pass);
+  };
+  const spared = (uid: string): void => {
+    const pass = passOf.get(uid);
+    pass?.spared.set(uid, pass.going.size);
   };
   const told = ({ event }: Change): void => {
     const { message, involvedObject } = event.object as Event;
@@ -59,6 +67,7 @@ export function movesSave(): Invariant {
       const { uid = '' } = claim.metadata;
       if (event.type === 'ADDED') born.set(uid, { by: change.by, at: change.at });
       else if (event.type === 'MODIFIED' && isNewlyMarked(change)) marked(change);
+      else if (event.type === 'MODIFIED' && isSpared(change)) spared(uid);
       else if (beginsDeletion(change) && disruptionReason(claim) === reason) {
         const pass = passOf.get(uid);
         const prices = pass && pricesOf(facts, pass);
@@ -74,10 +83,21 @@ export function movesSave(): Invariant {
   };
 }
 
+function newPass(at: number, going: Iterable<[string, NodeClaim]> = []): Pass {
+  return { lastMarkAt: at, going: new Map(going), coming: new Set(), spared: new Map() };
+}
+
 function isNewlyMarked({ event }: Change): boolean {
   return (
     disruptionReason(event.object as NodeClaim) === reason &&
     disruptionReason(event.previous as NodeClaim) === undefined
+  );
+}
+
+function isSpared({ event }: Change): boolean {
+  return (
+    disruptionReason(event.object as NodeClaim) === undefined &&
+    disruptionReason(event.previous as NodeClaim) === reason
   );
 }
 

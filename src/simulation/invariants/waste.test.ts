@@ -12,7 +12,7 @@ function judged(story: { bought: number; used: number; broken?: number; waitAlon
   const told = (collection: string, type: StoreEvent['type'], object: object): void =>
     judge.onChange!(
       { at: 0, by: 'cluster', request: '', collection, event: { type, object } as StoreEvent },
-      {} as Facts,
+      { get: () => undefined } as unknown as Facts,
       { violated: () => undefined, checked: () => undefined },
     );
   const alone = {
@@ -35,7 +35,7 @@ function judged(story: { bought: number; used: number; broken?: number; waitAlon
   });
   const said: string[] = [];
   const clouds = [{ ledger: { all: () => machines, alive: () => machines } }];
-  judge.onQuiet!({ clouds } as unknown as Facts, {
+  void judge.onQuiet!({ clouds } as unknown as Facts, {
     violated: (message) => said.push(message),
     checked: () => undefined,
   });
@@ -55,4 +55,9 @@ test('a machine that its cloud broke is not held against who bought it', () => {
 test('each pod that would rather be alone excuses one machine, and no more', () => {
   expect(judged({ bought: 40, used: 0, waitAlone: 21 })).toEqual([]); // Too few are left to judge.
   expect(judged({ bought: 40, used: 0, waitAlone: 20 })).toEqual(['20 of 20 machines never ran a pod']);
+});
+
+test('it excuses one that stayed empty, whichever was made for it', () => {
+  expect(judged({ bought: 60, used: 26, waitAlone: 20 })).toEqual([]);
+  expect(judged({ bought: 60, used: 25, waitAlone: 20 })).toEqual(['15 of 40 machines never ran a pod']);
 });

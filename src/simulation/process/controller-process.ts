@@ -13,7 +13,7 @@ import { TransportError } from '../../kube/transport-error.ts';
 import { Cluster, Clusters } from '../../runtime/clusters.ts';
 import type { Logger } from '../../runtime/logging.ts';
 import { Metrics } from '../../runtime/metrics.ts';
-import { defaultSettings } from '../../runtime/settings.ts';
+import { defaultSettings, type FeatureGates } from '../../runtime/settings.ts';
 import { slimTransforms } from '../../state/slim.ts';
 import type { Line, SimulatedCloud } from '../contract.ts';
 import { isWrite, type Weather } from '../faults/weather.ts';
@@ -33,6 +33,7 @@ export interface ProcessParts {
   readonly karpenter: Transport;
   readonly workload?: Transport;
   readonly clouds: readonly SimulatedCloud[];
+  readonly featureGates: FeatureGates;
   /** Whether there are others to compete with. */
   readonly elects: boolean;
   /** It ended by itself: it lost its lease, or failed. */
@@ -67,7 +68,7 @@ export class ControllerProcess implements Passage {
 
   /** Starts the program. */
   start(): void {
-    const { random, log, clouds, elects, name, onEnd } = this.#parts;
+    const { random, log, clouds, featureGates, elects, name, onEnd } = this.#parts;
     const { clock, metrics } = this;
     const clusterOf = (of: string, transport: Transport): Cluster =>
       new Cluster({ name: of, transport, clock, random, log, metrics, transforms: slimTransforms() });
@@ -82,7 +83,7 @@ export class ControllerProcess implements Passage {
     const call: Line['call'] = (_what, carryOut) => this.#call(carryOut);
     const line: Line = { clock, clusters, random, log, metrics, reach, call };
     const connected = clouds.map((cloud) => cloud.connect(line));
-    const settings = { ...defaultSettings(programSettings) };
+    const settings = { ...defaultSettings(programSettings), featureGates };
     const candidate = {
       client: new KubeClient({ transport: karpenter, clock, fieldManager: 'karpenter' }),
       name: settings.leaderElectionName,

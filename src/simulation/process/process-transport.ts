@@ -87,15 +87,20 @@ class BreakableWatch implements WatchStream {
 
   [Symbol.asyncIterator](): AsyncIterator<WatchEvent> {
     const events = this.#inner[Symbol.asyncIterator]();
+    const checked = (given: IteratorResult<WatchEvent>): IteratorResult<WatchEvent> => {
+      // What was on its way when the connection broke is lost with it.
+      if (this.#broken) throw new TransportError('broken', 'connection reset');
+      return given;
+    };
+    // By hand: an async function takes two turns more for each event.
+    const handOver = (
+      given: IteratorResult<WatchEvent>,
+    ): IteratorResult<WatchEvent> | Promise<IteratorResult<WatchEvent>> => {
+      const wait = this.#passage.deliver();
+      return wait ? wait.then(() => checked(given)) : checked(given);
+    };
     return {
-      next: async () => {
-        const next = await events.next();
-        const wait = this.#passage.deliver();
-        if (wait) await wait;
-        // What was on its way when the connection broke is lost with it.
-        if (this.#broken) throw new TransportError('broken', 'connection reset');
-        return next;
-      },
+      next: () => events.next().then(handOver),
       return: async () => {
         this.close();
         await events.return?.();

@@ -94,6 +94,18 @@ test.each([
   expect(convert([], input)).toMatchObject({ code: 1, stderr: expect.stringContaining(message) });
 });
 
+test('refuses a text that means more than it should, in one sentence', () => {
+  const names = 'a b c d e f g h i'.split(' ');
+  const lines = names.map(
+    (name, i) =>
+      `${name}: &${name} [${Array(9)
+        .fill(i === 0 ? 'x' : `*${names[i - 1]}`)
+        .join()}]`,
+  );
+  const { code, stderr } = convert([], `kind: List\n${lines.join('\n')}\n`);
+  expect([code, stderr.trim().split('\n').length]).toEqual([1, 1]);
+});
+
 test('refuses a file that is not there', () => {
   expect(convert(['/nowhere/pool.yaml'])).toMatchObject({ code: 1, stderr: expect.stringContaining('ENOENT') });
 });

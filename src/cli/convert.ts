@@ -2,17 +2,11 @@
 // `karpenter convert`: NodePools and NodeClaims of `karpenter.sh/v1beta1`, as older guides show them, in `v1`.
 import { readFileSync } from 'node:fs';
 import { type Command, Option } from 'commander';
-import { KarpenterError, messageOf } from '../base/errors.ts';
+import { messageOf } from '../base/errors.ts';
+import { ManifestError, objectsOf } from './manifests.ts';
 
 interface ConvertFlags {
   readonly output: 'json' | 'yaml';
-}
-
-/** A manifest that cannot be read. */
-export class ManifestError extends KarpenterError {
-  constructor(file: string, message: string) {
-    super('KRP_MANIFEST', `${file}: ${message}`, { details: { file } });
-  }
 }
 
 /** Adds the `convert` command. */
@@ -34,10 +28,10 @@ async function convert(files: readonly string[], format: ConvertFlags['output'])
   const objects: Record<string, unknown>[] = [];
   let isWrong = false;
   for (const file of files) {
-    for (const given of await objectsIn(file)) {
+    for (const given of objectsOf(file === '-' ? 'standard input' : file, textOf(file))) {
       const { object, notes } = toV1(given);
-      const { kind, metadata = {} } = object as { kind: string; metadata?: { name?: string } };
-      const which = `${kind} ${metadata.name ?? '?'}`;
+      const { kind = 'object', metadata } = object as { kind?: string; metadata?: { name?: string } | null };
+      const which = `${kind} ${metadata?.name ?? '?'}`;
       for (const note of notes) console.error(`karpenter: ${which}: ${note}`);
       for (const problem of problemsOf(object)) {
         console.error(`karpenter: ${which} is not valid: ${problem}`);
@@ -56,32 +50,10 @@ async function convert(files: readonly string[], format: ConvertFlags['output'])
   if (isWrong) process.exitCode = 1;
 }
 
-/** The objects of a manifest, those of Lists one by one. Throws ManifestError. */
-async function objectsIn(file: string): Promise<Record<string, unknown>[]> {
-  const { parseAllDocuments } = await import('yaml');
-  const name = file === '-' ? 'standard input' : file;
-  let text: string;
+function textOf(file: string): string {
   try {
-    text = readFileSync(file === '-' ? 0 : file, 'utf8');
+    return readFileSync(file === '-' ? 0 : file, 'utf8');
   } catch (error) {
-    throw new ManifestError(name, messageOf(error));
+    throw new ManifestError(file === '-' ? 'standard input' : file, messageOf(error));
   }
-  const documents = parseAllDocuments(text);
-  const found: Record<string, unknown>[] = [];
-  for (const document of Array.isArray(documents) ? documents : []) {
-    const [error] = document.errors;
-    if (error) throw new ManifestError(name, error.message);
-    const value: unknown = document.toJS();
-    if (value === null) continue;
-    if (!isObject(value) || typeof value['kind'] !== 'string') throw new ManifestError(name, 'not a Kubernetes object');
-    const items: unknown = value['kind'] === 'List' ? value['items'] : [value];
-    if (!Array.isArray(items) || !items.every(isObject)) throw new ManifestError(name, 'a List without objects');
-    found.push(...items);
-  }
-  if (found.length === 0) throw new ManifestError(name, 'there is nothing in it');
-  return found;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -4,9 +4,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { allCrds } from '../api/crd.ts';
 import { labels } from '../api/labels.ts';
+import { RealClock } from '../base/clock.ts';
+import { SeededRandom } from '../base/random.ts';
 import type { DisruptionPlan } from '../controllers/disruption/plan.ts';
+import { ApiServer } from '../embedded/api-server.ts';
+import { KubeClient } from '../kube/client.ts';
+import { kinds } from '../kube/kinds.ts';
+import { connect } from './connect.ts';
 import { registerPlan } from './plan.ts';
+import { UsageError } from './usage-error.ts';
+
+vi.mock('./connect.ts');
 
 const zone = 'zone-a';
 
@@ -86,7 +96,7 @@ describe('karpenter plan', () => {
   afterEach(() => {
     vi.restoreAllMocks();
     rmSync(folder, { recursive: true });
-    process.exitCode = 0;
+    process.exitCode = undefined;
   });
 
   async function plan(content: string, ...args: string[]): Promise<string> {
@@ -128,10 +138,79 @@ describe('karpenter plan', () => {
     expect((JSON.parse(text) as DisruptionPlan).commands.map(({ reason }) => reason)).toEqual(['Empty']);
   });
 
+  test('asks about what a cloud declares as a reason', async () => {
+    const [first, ...rest] = machines.map((one) => one.claim) as { status: { conditions: object[] } }[];
+    const { status } = first!;
+    const rusty = {
+      ...first,
+      status: { ...status, conditions: [...status.conditions, { type: 'Rusty', status: 'True' }] },
+    };
+    const budgets = [{ nodes: '0', reasons: ['Empty', 'Underutilized'] }];
+    const { spec } = problem.nodePools[0]!;
+    const nodePools = [
+      { metadata: { name: 'general' }, spec: { ...spec, disruption: { ...spec.disruption, budgets } } },
+    ];
+    const given = { ...problem, nodePools, nodeClaims: [rusty, ...rest] };
+    const without = JSON.parse(await plan(JSON.stringify(given), '-o', 'json')) as DisruptionPlan;
+    expect(without.commands).toEqual([]);
+    said = [];
+    const state = { disruptionReasons: ['Rusty'] };
+    const result = JSON.parse(await plan(JSON.stringify({ ...given, state }), '-o', 'json')) as DisruptionPlan;
+    expect(result.commands.map(({ reason, nodes }) => [reason, ...nodes])).toEqual([['Rusty', 'empty']]);
+  });
+
+  test('says which budget cannot be understood, and that its pool stays', async () => {
+    const budgets = [{ nodes: '100%', schedule: 'a b c d e', duration: '1h' }];
+    const { spec } = problem.nodePools[0]!;
+    const nodePools = [
+      { metadata: { name: 'general' }, spec: { ...spec, disruption: { ...spec.disruption, budgets } } },
+    ];
+    const given = JSON.stringify({ ...problem, nodePools });
+    const result = JSON.parse(await plan(given, '-o', 'json')) as DisruptionPlan;
+    expect(result.commands).toEqual([]);
+    for (const budget of result.budgets)
+      expect(budget).toMatchObject({ allowed: 0, problem: expect.stringContaining('"a b c d e" cannot be read') });
+    said = [];
+    expect(await plan(given)).toMatch(/NodePool general: nothing of it is disrupted.*"a b c d e" cannot be read/);
+  });
+
   test('refuses what is no problem, and neither or both of file and --live', async () => {
     await plan('[]');
     expect(complained.join()).toContain('a problem is an object');
     expect(process.exitCode).toBe(2);
     await expect(plan(JSON.stringify(problem), '--live')).rejects.toThrow('either a problem file or --live');
+    await expect(plan(JSON.stringify(problem), '--timeout', 'x')).rejects.toBeInstanceOf(UsageError);
+  });
+
+  test('tells of switches that nobody knows', async () => {
+    await plan(JSON.stringify(problem), '--feature-gates', 'Nope=true');
+    expect(complained.join()).toMatch(/^karpenter: --feature-gates: Nope is not known/);
+  });
+
+  test('says when there is nothing that could go', async () => {
+    const { nodes: _, nodeClaims: __, ...empty } = problem;
+    expect(await plan(JSON.stringify(empty))).toBe('Nothing to do: there are no nodes of a NodePool.');
+  });
+
+  test('only reads the cluster', async () => {
+    const clock = new RealClock();
+    const server = new ApiServer({ clock, random: new SeededRandom(1) });
+    const inner = server.transport();
+    const client = new KubeClient({ transport: inner, clock });
+    for (const crd of allCrds()) await client.resource(kinds.CustomResourceDefinition).create(crd as never);
+    const seen: string[] = [];
+    vi.mocked(connect).mockResolvedValue({
+      request: (request) => {
+        seen.push(request.method);
+        return inner.request(request);
+      },
+      watch: (request) => inner.watch(request),
+      close: () => inner.close(),
+    });
+    const program = new Command().exitOverride();
+    registerPlan(program);
+    await program.parseAsync(['plan', '--live', '--providers', 'kwok'], { from: 'user' });
+    expect(said.join()).toContain('Nothing to do');
+    expect(new Set(seen)).toEqual(new Set(['GET']));
   });
 });

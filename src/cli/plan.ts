@@ -3,13 +3,13 @@
 // only; nothing is ever written to a cluster.
 import { type Command, Option } from 'commander';
 import { RealClock } from '../base/clock.ts';
-import { KarpenterError } from '../base/errors.ts';
 import type { DisruptionPlan, PlannedCommand } from '../controllers/disruption/plan.ts';
 import { parseSettings } from '../runtime/settings.ts';
 import { readProblem, refusingBadFiles } from './problem-file.ts';
 import { type ProgramSettings, programSettings } from './program-settings.ts';
 import { readLiveProblem } from './snapshot.ts';
 import { columns } from './solve.ts';
+import { UsageError } from './usage-error.ts';
 
 interface PlanFlags {
   readonly live?: boolean;
@@ -24,7 +24,7 @@ interface PlanFlags {
   readonly podMovePrice?: string;
 }
 
-/** Adds the `plan` command. Exit codes: 0 planned, 2 the file is no problem. */
+/** Adds the `plan` command. Exit codes: 0 planned, 1 the cluster cannot be read, 2 the file is no problem or it was asked wrongly. */
 export function registerPlan(program: Command): void {
   program
     .command('plan')
@@ -44,10 +44,9 @@ export function registerPlan(program: Command): void {
 }
 
 async function run(file: string | undefined, flags: PlanFlags): Promise<void> {
-  if ((file === undefined) === (flags.live !== true))
-    throw new KarpenterError('KRP_USAGE', 'give either a problem file or --live');
+  if ((file === undefined) === (flags.live !== true)) throw new UsageError('give either a problem file or --live');
   const timeoutMs = Number(flags.timeout) * 1000;
-  if (!(timeoutMs > 0)) throw new KarpenterError('KRP_USAGE', '--timeout must be a positive number of seconds');
+  if (!(timeoutMs > 0)) throw new UsageError('--timeout must be a positive number of seconds');
   const settings = settingsOf(flags);
   const problem = file === undefined ? await readLiveProblem(settings, timeoutMs) : readProblem(file);
   const [{ plan }, { fileSnapshot }, { planMethods }] = await Promise.all([
@@ -55,7 +54,10 @@ async function run(file: string | undefined, flags: PlanFlags): Promise<void> {
     import('../controllers/disruption/file-snapshot.ts'),
     import('../controllers/disruption/index.ts'),
   ]);
-  const result = plan(fileSnapshot(problem, settings, new RealClock().now()), planMethods());
+  const result = plan(
+    fileSnapshot(problem, settings, new RealClock().now()),
+    planMethods(problem.state?.disruptionReasons),
+  );
   console.log(flags.output === 'json' ? JSON.stringify(result, undefined, 2) : table(result, flags.all === true));
 }
 
@@ -70,8 +72,9 @@ function settingsOf(flags: PlanFlags): ProgramSettings {
     ['pod-move-price', flags.podMovePrice],
   ];
   const argv = given.flatMap(([flag, value]) => (value === undefined ? [] : [`--${flag}=${value}`]));
-  const { settings, problems } = parseSettings(programSettings, argv, process.env);
-  if (!settings) throw new KarpenterError('KRP_USAGE', problems.join('; '));
+  const { settings, problems, warnings } = parseSettings(programSettings, argv, process.env);
+  if (!settings) throw new UsageError(problems.join('; '));
+  for (const warning of warnings) console.error(`karpenter: ${warning}`);
   return settings;
 }
 
@@ -94,6 +97,12 @@ function table(result: DisruptionPlan, all: boolean): string {
       ),
       '',
     );
+  const broken = new Map(
+    budgets.flatMap(({ nodePool, problem }) => (problem === undefined ? [] : [[nodePool, problem]])),
+  );
+  for (const [pool, problem] of broken)
+    lines.push(`NodePool ${pool}: nothing of it is disrupted, for a budget cannot be understood: ${problem}`);
+  if (broken.size > 0) lines.push('');
   const shown = all ? staying : staying.slice(0, mostStaying);
   if (shown.length > 0)
     lines.push(
@@ -106,9 +115,15 @@ function table(result: DisruptionPlan, all: boolean): string {
     );
   const going = commands.reduce((sum, { nodes }) => sum + nodes.length, 0);
   const bought = commands.reduce((sum, { replacements }) => sum + replacements.length, 0);
+  const idle =
+    price > 0
+      ? `the nodes that may go cost ${price.toFixed(4)}/h, and nothing cheaper will do`
+      : staying.length > 0
+        ? 'every node stays'
+        : 'there are no nodes of a NodePool';
   lines.push(
     commands.length === 0
-      ? `Nothing to do: the nodes that may go cost ${price.toFixed(4)}/h, and nothing cheaper will do.`
+      ? `Nothing to do: ${idle}.`
       : `${going} nodes go, ${bought} are bought: ${price.toFixed(4)}/h becomes ${priceAfter.toFixed(4)}/h. A dry run: nothing was changed.`,
   );
   return lines.join('\n');

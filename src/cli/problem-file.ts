@@ -177,7 +177,7 @@ function labelsProblem(labels: unknown): string | undefined {
 
 function stateProblem(state: unknown): string | undefined {
   if (!isRecord(state)) return 'state must be an object';
-  for (const name of ['markedForDeletion', 'candidates', 'closedToMoves'])
+  for (const name of ['markedForDeletion', 'disruptionReasons', 'candidates', 'closedToMoves'])
     if (!isTexts(state[name] ?? [])) return `state.${name} must be a list of names`;
   for (const name of ['promised', 'nominations'])
     if (!isTextMap(state[name] ?? {})) return `state.${name} must map texts to texts`;

@@ -21,7 +21,7 @@ export function registerSimulate(program: Command): void {
     .description('run the autoscaler in a simulated world, with faults, and check what it promises')
     .argument(
       '[scenario]',
-      'faults, busy, calm, small, crashes, storm, bad-cloud, cluster-api, linode, linode-shared or linode-instance',
+      'faults, busy, calm, small, crashes, storm, bad-cloud, cluster-api, several, apart, linode, linode-shared or linode-instance',
       'faults',
     )
     .option('--seed <n>', 'what the world follows from: the same seed gives the same run', wholeNumber, 1)

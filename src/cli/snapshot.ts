@@ -5,6 +5,7 @@ import { type Command, Option } from 'commander';
 import { RealClock } from '../base/clock.ts';
 import { KarpenterError, messageOf } from '../base/errors.ts';
 import { SystemRandom } from '../base/random.ts';
+import { ReadOnlyTransport } from '../kube/read-only-transport.ts';
 import { parseSettings, renderSettingsHelp } from '../runtime/settings.ts';
 import type { Problem } from '../scheduling/problem.ts';
 import { connect } from './connect.ts';
@@ -73,7 +74,7 @@ async function render(problem: Problem, format: SnapshotFlags['output']): Promis
   return stringify(problem, { aliasDuplicateObjects: false });
 }
 
-/** Reads the clusters once, as a problem. Throws when that takes too long. */
+/** Reads the clusters once, as a problem; nothing can be written to them meanwhile. Throws when that takes too long. */
 export async function readLiveProblem(settings: ProgramSettings, timeoutMs: number): Promise<Problem> {
   const [
     { Cluster, Clusters },
@@ -95,7 +96,7 @@ export async function readLiveProblem(settings: ProgramSettings, timeoutMs: numb
   const log = createLogger({ clock, level: 'error', outputs: [process.stderr] });
   const common = { clock, random: new SystemRandom(), log, transforms: slimTransforms() };
   const open = async (name: string, path: string | undefined) =>
-    new Cluster({ ...common, name, transport: await connect(path, clock) });
+    new Cluster({ ...common, name, transport: new ReadOnlyTransport(await connect(path, clock)) });
   const karpenter = await open('karpenter', settings.kubeconfig);
   const workload = settings.workloadKubeconfig ? await open('workload', settings.workloadKubeconfig) : karpenter;
   const clusters = new Clusters(karpenter, workload);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `karpenter version`: what is running, for people and for scripts.
 import { readFileSync } from 'node:fs';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 
 const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
   version: string;
@@ -25,7 +25,7 @@ export function registerVersion(program: Command): void {
   program
     .command('version')
     .description('print the version, the Node it runs on and the Kubernetes API it speaks')
-    .option('-o, --output <format>', 'text or json', 'text')
+    .addOption(new Option('-o, --output <format>', 'what to print').choices(['text', 'json']).default('text'))
     .action((options: { output: string }) => {
       const facts = {
         version,

@@ -17,9 +17,20 @@ interface TypeFacts {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-function facts<T>(file: string): T {
+const typesFile = 'aws-instance-types.json';
+
+function folderOfFacts(): string {
   const root = dirname(dirname(fileURLToPath(import.meta.url)));
-  const folder = resolve(root, process.env['KARPENTER_BENCH_DATA'] || '../shared/data');
+  return resolve(root, process.env['KARPENTER_BENCH_DATA'] || '../shared/data');
+}
+
+/** Whether the facts are there. */
+export function knowsAws(): boolean {
+  return existsSync(join(folderOfFacts(), typesFile));
+}
+
+function facts<T>(file: string): T {
+  const folder = folderOfFacts();
   const path = join(folder, file);
   if (!existsSync(path))
     throw new Error(
@@ -30,7 +41,7 @@ function facts<T>(file: string): T {
 
 /** Every EC2 type with a price, sold in four zones, on demand and as spot at a seeded 30–70 % of that. */
 export function awsTypes(seed = 1): InstanceTypeSpec[] {
-  const types = facts<Record<string, TypeFacts>>('aws-instance-types.json');
+  const types = facts<Record<string, TypeFacts>>(typesFile);
   const prices = facts<Record<string, Record<string, number>>>('aws-on-demand-prices.json')['us-east-1'] ?? {};
   const random = new SeededRandom(seed);
   return Object.keys(types)

@@ -5,6 +5,7 @@ import { mutants } from './mutants/run.ts';
 import { clusterApi } from './nightly/cluster-api.ts';
 import { huntDefects } from './nightly/defects.ts';
 import { disruption } from './nightly/disruption.ts';
+import { faults } from './nightly/faults.ts';
 import { linode } from './nightly/linode.ts';
 import { olderKubernetes } from './nightly/older-kubernetes.ts';
 import { race } from './nightly/race.ts';
@@ -29,6 +30,10 @@ const runs: Readonly<Record<string, Run>> = {
   disruption: {
     what: '[COUNT [SEED]] random clusters in virtual time, and whether disruption keeps its promises',
     run: disruption,
+  },
+  faults: {
+    what: '[SECONDS] a real control plane breaks under the controller, and the controller is killed for so long',
+    run: faults,
   },
   linode: { what: 'the guide of the Linode provider in both modes, with helm, kubectl and linode-cli', run: linode },
   'older-kubernetes': { what: 'a node bought and given back on Kubernetes 1.33', run: olderKubernetes },

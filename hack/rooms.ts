@@ -30,7 +30,11 @@ const injected: ReadonlyArray<{ what: RegExp; name: string; allowed: RegExp }> =
   { what: /\b(?:setTimeout|setInterval|setImmediate)\(/, name: 'a timer', allowed: /^src\/base\/clock\.ts$/ },
   { what: /\bMath\.random\(|\brandomUUID\(|\brandomBytes\(/, name: 'chance', allowed: /^src\/base\/random\.ts$/ },
   { what: /(?<![.\w])fetch\(/, name: 'the network', allowed: /^src\/kube\/http-transport\.ts$/ },
-  { what: /(?<![.\w])plant\(/, name: 'a planted defect', allowed: /^src\/(?:simulation\/defects|base\/defects)/ },
+  {
+    what: /(?<![.\w])plant\(/,
+    name: 'a planted defect',
+    allowed: /^src\/(?:simulation\/defects|base\/defects|cli\/simulate\.test)/,
+  },
   {
     what: /\bprocess\.(?:argv|env)\b/,
     name: 'the process environment',

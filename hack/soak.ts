@@ -4,9 +4,12 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
+import { messageOf } from '../src/base/errors.ts';
 import { neverExercised, sumOfCounts } from '../src/simulation/coverage.ts';
 import type { RunReport } from '../src/simulation/run.ts';
+import { scenarios } from '../src/simulation/scenarios.ts';
 import { scenarioOfSeed } from '../src/simulation/seeds.ts';
+import { worldArgv } from './world-flags.ts';
 
 interface Task {
   readonly scenario: string;
@@ -26,18 +29,24 @@ export interface SoakOptions {
   readonly firstSeed?: number;
   /** Of each world. */
   readonly hours?: number;
-  /** It is also wrong when some fault, happening, invariant or controller was never exercised. */
+  /**
+   * It is also wrong when some fault, happening, invariant or controller was never exercised, or when the median world is an idle
+   * one; where time ends before 900 hours, or those that are wanted, are over only the latter.
+   */
   readonly complete?: boolean;
   /** One line for each world. */
   readonly verbose?: boolean;
 }
 
-/** Room for what lives a moment only: worlds make much of that, and each clean-up copies what happens to be in use. */
-const execArgv = [...process.execArgv, '--min-semi-space-size=64', '--max-semi-space-size=128'];
+/** What the median world has at least, and its changes a minute: an idle world proves nothing. */
+const lively = { nodes: 30, pods: 300, changes: 1 };
+const progressMs = 30_000;
+/** In so many hours everything must have been exercised, however few of what was wanted they are. */
+const hoursToTell = 900;
 
 /** Runs until time or hours are over. Gives whether every promise was kept. */
 export async function soak(options: SoakOptions): Promise<boolean> {
-  const { minutes, clusterHours = Number.POSITIVE_INFINITY, hours = 2, firstSeed = 1 } = options;
+  const { minutes, clusterHours = Number.POSITIVE_INFINITY, hours = 6, firstSeed = 1 } = options;
   const started = performance.now();
   const left = (): boolean => performance.now() - started < minutes * 60_000 && begun < clusterHours;
   let [seed, begun, done, cpu, failures] = [firstSeed, 0, 0, 0, 0];
@@ -69,9 +78,13 @@ export async function soak(options: SoakOptions): Promise<boolean> {
         `${medianNodes} nodes, ${medianPods} pods, ${made} changes, ${writes} writes`,
     );
   };
+  const progress = setInterval(() => {
+    const of = clusterHours === Number.POSITIVE_INFINITY ? '' : ` of ${clusterHours}`;
+    console.error(`soak: ${done}${of} cluster-hours, ${failures} violations`);
+  }, progressMs);
   const worker = async (): Promise<void> => {
     while (left()) {
-      const child = fork(import.meta.filename, ['worker'], { execArgv });
+      const child = fork(import.meta.filename, ['worker'], { execArgv: worldArgv() });
       // A process forgets nothing of what leaked: a new one now and then. But the first world of one costs twice as much.
       for (let i = 0; i < 100 && left(); i++) {
         const task = { scenario: options.scenario ?? scenarioOfSeed(seed), seed: seed++, hours };
@@ -81,24 +94,57 @@ export async function soak(options: SoakOptions): Promise<boolean> {
       child.disconnect();
     }
   };
-  await Promise.all(Array.from({ length: availableParallelism() }, worker));
+  await Promise.all(Array.from({ length: availableParallelism() }, worker)).finally(() => clearInterval(progress));
   const median = (of: number[]): number => of.toSorted((a, b) => a - b)[Math.floor(of.length / 2)] ?? 0;
   const counts = sumOfCounts(coverage);
-  for (const [name, count] of Object.entries(counts)) console.log(`  ${String(count).padStart(9)} ${name}`);
   const never = neverExercised(counts);
-  if (never.length > 0) console.log(`never exercised: ${never.join(', ')}`);
+  const tells = options.complete || options.verbose;
+  for (const [name, count] of tells ? Object.entries(counts) : [])
+    console.log(`  ${String(count).padStart(9)} ${name}`);
+  if (tells && never.length > 0) console.log(`never exercised: ${never.join(', ')}`);
   console.log(
     `soak: ${done} cluster-hours in ${coverage.length} worlds (median ${median(nodes!)} nodes, ${median(pods!)} pods, ` +
       `${median(changes!).toFixed(2)} changes a minute), ` +
       `${(cpu / Math.max(1, done)).toFixed(2)} CPU s per hour (median ${median(costs!).toFixed(2)}), ${failures} violations`,
   );
-  if (options.complete && never.length > 0 && done < clusterHours) {
-    console.log(
-      `soak: ${done} of ${clusterHours} cluster-hours in the time there was: too few to judge what was exercised`,
-    );
-    return failures === 0;
-  }
-  return failures === 0 && !(options.complete && never.length > 0);
+  if (!options.complete) return failures === 0;
+  const { ok, complaints } = completeness({
+    nodes: median(nodes!),
+    pods: median(pods!),
+    changes: median(changes!),
+    never,
+    done,
+    wanted: clusterHours,
+  });
+  for (const complaint of complaints) console.log(`soak: ${complaint}`);
+  return failures === 0 && ok;
+}
+
+/** Whether a run without violations proves what it is meant to prove; what it lacks, for people. */
+export function completeness(run: {
+  /** Of the median world, and its changes a minute. */
+  readonly nodes: number;
+  readonly pods: number;
+  readonly changes: number;
+  readonly never: readonly string[];
+  /** Hours that were run, and that were asked for. */
+  readonly done: number;
+  readonly wanted: number;
+}): { readonly ok: boolean; readonly complaints: readonly string[] } {
+  const { nodes, pods, changes, never, done, wanted } = run;
+  const isLively = nodes >= lively.nodes && pods >= lively.pods && changes >= lively.changes;
+  const isCut = never.length > 0 && done < Math.min(wanted, hoursToTell);
+  return {
+    ok: isLively && (never.length === 0 || isCut),
+    complaints: [
+      ...(isLively
+        ? []
+        : [`too idle: ${lively.nodes} nodes, ${lively.pods} pods and ${lively.changes} change a minute wanted`]),
+      ...(isCut
+        ? [`${done} of ${wanted} cluster-hours in the time there was: too few to judge what was exercised`]
+        : []),
+    ],
+  };
 }
 
 function ask(child: ChildProcess, task: Task): Promise<Result> {
@@ -128,29 +174,55 @@ async function work(): Promise<void> {
   });
 }
 
+const usage =
+  'usage: npm run soak -- [--minutes M] [--cluster-hours H] [--scenario NAME] [--seed N] [--hours H] [--complete] [--verbose]';
+
+/** What the command line asks for, or what is wrong with it. */
+function optionsOf(args: string[]): SoakOptions | string {
+  const text = { type: 'string' } as const;
+  const flag = { type: 'boolean', default: false } as const;
+  const known = {
+    minutes: text,
+    'cluster-hours': text,
+    scenario: text,
+    seed: text,
+    hours: text,
+    complete: flag,
+    verbose: flag,
+  };
+  let values: ReturnType<typeof parseArgs<{ args: string[]; options: typeof known }>>['values'];
+  try {
+    ({ values } = parseArgs({ args, options: known }));
+  } catch (error) {
+    return messageOf(error);
+  }
+  const { minutes = '5', hours = '6', seed = '1', scenario, complete, verbose } = values;
+  const clusterHours = values['cluster-hours'] ?? 'Infinity';
+  const numbers = { minutes, hours, 'cluster-hours': clusterHours };
+  for (const [name, given] of Object.entries(numbers)) {
+    if (!(Number(given) > 0)) return `--${name} ${given} is not a positive number`;
+  }
+  if (!Number.isSafeInteger(Number(seed)) || Number(seed) < 0) return `--seed ${seed} is not a whole number`;
+  if (scenario !== undefined && !scenarios.some(({ name }) => name === scenario))
+    return `no scenario is named ${scenario}`;
+  return {
+    minutes: Number(minutes),
+    hours: Number(hours),
+    clusterHours: Number(clusterHours),
+    firstSeed: Number(seed),
+    complete,
+    verbose,
+    ...(scenario === undefined ? {} : { scenario }),
+  };
+}
+
 if (import.meta.main) {
   if (process.argv[2] === 'worker') await work();
   else {
-    const { values } = parseArgs({
-      options: {
-        minutes: { type: 'string', default: '5' },
-        'cluster-hours': { type: 'string' },
-        scenario: { type: 'string' },
-        seed: { type: 'string', default: '1' },
-        hours: { type: 'string', default: '2' },
-        complete: { type: 'boolean', default: false },
-        verbose: { type: 'boolean', default: false },
-      },
-    });
-    const kept = await soak({
-      minutes: Number(values.minutes),
-      hours: Number(values.hours),
-      firstSeed: Number(values.seed),
-      complete: values.complete,
-      verbose: values.verbose,
-      ...(values['cluster-hours'] === undefined ? {} : { clusterHours: Number(values['cluster-hours']) }),
-      ...(values.scenario === undefined ? {} : { scenario: values.scenario }),
-    });
-    process.exitCode = kept ? 0 : 1;
+    const options = optionsOf(process.argv.slice(2));
+    if (typeof options === 'string') {
+      console.error(`soak: ${options}\n${usage}`);
+      process.exitCode = 2;
+    } else process.exitCode = (await soak(options)) ? 0 : 1;
   }
 }

@@ -38,6 +38,20 @@ export class Chance {
     return copy;
   }
 
+  /** As `mutant`, but each field is as likely as any other, however deep it lies. */
+  deepMutant(object: unknown, changes = 1 + this.int(2)): unknown {
+    const copy = structuredClone(object);
+    for (let i = 0; i < changes; i++) {
+      const places = placesIn(copy);
+      if (places.length === 0) return copy;
+      const [parent, name] = this.pick(places);
+      if (this.often(25) && !Array.isArray(parent)) delete (parent as Record<string, unknown>)[name];
+      else if (Array.isArray(parent)) parent[Number(name)] = this.value();
+      else define(parent, name, this.value());
+    }
+    return copy;
+  }
+
   #change(root: unknown): void {
     let at = root;
     for (;;) {
@@ -75,6 +89,12 @@ export class Chance {
   words(tokens: readonly string[], most: number, glue = ''): string {
     return Array.from({ length: 1 + this.int(most) }, () => this.pick(tokens)).join(glue);
   }
+}
+
+/** Every field and entry of a value, with what it is in. */
+function placesIn(value: unknown): (readonly [parent: object, name: string])[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, child]) => [[value, name] as const, ...placesIn(child)]);
 }
 
 /** Sets a field also when its name means something to JavaScript. */

@@ -21,6 +21,9 @@ test('other errors and long silence are told', async () => {
     'a',
   );
   expect(thrown).toMatch(/^broken: TypeError: /);
+  const polluted = broken(() => Object.assign(Object.prototype, { polluted: 1 }));
+  expect(await problemOf(polluted, 'a')).toMatch(/^broken: the prototype of Object is not what it was: polluted/);
+  delete (Object.prototype as { polluted?: unknown }).polluted;
   const busy = broken(() => {
     const before = process.cpuUsage();
     while (process.cpuUsage(before).user < 50_000);

@@ -4,24 +4,27 @@
 import { durationMs } from '../../src/api/duration.ts';
 import { RealClock } from '../../src/base/clock.ts';
 import { KarpenterError } from '../../src/base/errors.ts';
+import { SeededRandom } from '../../src/base/random.ts';
 import { parseProblem } from '../../src/cli/problem-file.ts';
 import { isInWindow } from '../../src/controllers/disruption/cron-window.ts';
+import { ApiServer } from '../../src/embedded/api-server.ts';
 import { compileCel } from '../../src/kube/cel.ts';
 import { KubeClient } from '../../src/kube/client.ts';
-import type { CredentialIo } from '../../src/kube/credentials.ts';
+import { type CredentialIo, ExecCredentials } from '../../src/kube/credentials.ts';
 import { parseFieldSelector } from '../../src/kube/fields.ts';
 import { applyJsonPatch } from '../../src/kube/json-patch.ts';
 import { kinds } from '../../src/kube/kinds.ts';
 import { findConnection } from '../../src/kube/kubeconfig.ts';
 import { compileLabelSelector, isQualifiedName, isValidLabelValue, parseLabelSelector } from '../../src/kube/labels.ts';
 import { applyMergePatch } from '../../src/kube/merge-patch.ts';
+import { keyOf } from '../../src/kube/object.ts';
 import { patchSchemaFor } from '../../src/kube/patch-schemas.ts';
 import { canonicalQuantity, Quantity } from '../../src/kube/quantity.ts';
 import { compileRegexp } from '../../src/kube/regexp.ts';
 import { StructuralSchema } from '../../src/kube/schema/index.ts';
 import { applyStrategicMergePatch } from '../../src/kube/strategic-merge-patch.ts';
 import { parseDuration, parseTime } from '../../src/kube/time.ts';
-import type { Transport } from '../../src/kube/transport.ts';
+import type { Transport, WatchStream } from '../../src/kube/transport.ts';
 import type { Scalable } from '../../src/providers/cluster-api/kinds.ts';
 import { parseLedger } from '../../src/providers/cluster-api/ledger.ts';
 import { capacityAnnotations } from '../../src/providers/cluster-api/names.ts';
@@ -31,31 +34,13 @@ import { readInstanceTypes } from '../../src/providers/kwok/instance-types.ts';
 import { coreSettings, parseSettings } from '../../src/runtime/settings.ts';
 import { solve } from '../../src/scheduling/solve.ts';
 import type { Chance } from './chance.ts';
-
-export interface Parser {
-  readonly name: string;
-  /** Texts it takes, to begin with. */
-  readonly seeds: readonly string[];
-  /** Words that its language is made of. */
-  readonly words?: readonly string[];
-  readonly parse: (text: string) => unknown;
-}
+import { clusterApiObjects } from './cluster-api-objects.ts';
+import { linodeAnswers } from './linode-answers.ts';
+import { manifests } from './manifests.ts';
+import { json, type Parser } from './reader.ts';
 
 const clock = new RealClock();
 const now = Date.UTC(2026, 0, 1);
-
-/** JSON or nothing: what comes after the JSON reader is what is looked at. */
-function json(read: (value: unknown) => unknown): (text: string) => unknown {
-  return (text) => {
-    let value: unknown;
-    try {
-      value = JSON.parse(text);
-    } catch {
-      return undefined;
-    }
-    return read(value);
-  };
-}
 
 const configMap = { metadata: { name: 'x', labels: { a: 'b' } }, data: { a: '1', b: '2' }, list: [1, 2, { a: 1 }] };
 const pod = {
@@ -137,6 +122,26 @@ const schema = {
   },
 };
 
+let schemas: ApiServer | undefined;
+
+/** A schema as the API server keeps it; undefined for one that it refuses. */
+async function takenSchema(openAPIV3Schema: unknown): Promise<object | undefined> {
+  schemas ??= new ApiServer({ clock, random: new SeededRandom(1) });
+  const names = { plural: 'xs', singular: 'x', kind: 'X', listKind: 'XList' };
+  const versions = [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema } }];
+  const body = {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: 'xs.example.com' },
+    spec: { group: 'example.com', scope: 'Cluster', names, versions },
+  };
+  const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+  const answer = await schemas.transport().request({ method: 'POST', path, query: { dryRun: 'All' }, body });
+  if (answer.status >= 500) throw new Error(`the API server failed: ${JSON.stringify(answer.body)}`);
+  if (answer.status !== 201) return undefined;
+  return (answer.body as typeof body).spec.versions[0]!.schema.openAPIV3Schema as object;
+}
+
 /** An API server that says what it is told to say. */
 function answering(told: unknown): Transport {
   const { status, body } = (told ?? {}) as { status?: unknown; body?: unknown };
@@ -165,6 +170,7 @@ export const parsers: readonly Parser[] = [
   },
   {
     name: 'label selector object',
+    structured: true,
     seeds: [strings({ matchLabels: { a: 'b' }, matchExpressions: [{ key: 'a', operator: 'In', values: ['b'] }] })],
     parse: json((value) => compileLabelSelector(value as object).matches({ a: 'b' })),
   },
@@ -217,6 +223,7 @@ export const parsers: readonly Parser[] = [
   },
   {
     name: 'JSON patch',
+    structured: true,
     seeds: [
       strings([
         { op: 'add', path: '/data/c', value: '1' },
@@ -225,9 +232,15 @@ export const parsers: readonly Parser[] = [
     ],
     parse: json((patch) => applyJsonPatch(configMap, patch)),
   },
-  { name: 'merge patch', seeds: [strings(configMap)], parse: json((patch) => applyMergePatch(configMap, patch)) },
+  {
+    name: 'merge patch',
+    structured: true,
+    seeds: [strings(configMap)],
+    parse: json((patch) => applyMergePatch(configMap, patch)),
+  },
   {
     name: 'strategic merge patch',
+    structured: true,
     seeds: [
       strings(pod),
       strings({ spec: { $retainKeys: ['containers'], '$setElementOrder/containers': [{ name: 'c' }] } }),
@@ -236,11 +249,16 @@ export const parsers: readonly Parser[] = [
   },
   {
     name: 'schema of a kind',
+    structured: true,
     seeds: [strings(schema)],
-    parse: json((value) => new StructuralSchema(value as object).validate({ spec: { a: 1, b: 'aaa' } })),
+    parse: json(async (value) => {
+      const taken = await takenSchema(value);
+      return taken && new StructuralSchema(taken).validate({ spec: { a: 1, b: 'aaa' } });
+    }),
   },
   {
     name: 'object of a kind',
+    structured: true,
     seeds: [strings({ spec: { a: 1, b: 'aaa' } })],
     parse: json((value) => {
       const known = new StructuralSchema(schema as object);
@@ -263,10 +281,11 @@ export const parsers: readonly Parser[] = [
       return parseSettings(coreSettings, [`--${text}`], { [name]: at < 0 ? '' : text.slice(at + 1) });
     },
   },
-  { name: 'problem file', seeds: [strings(problem)], parse: (text) => parseProblem('file', text) },
-  { name: 'problem', seeds: [strings(problem)], parse: (text) => solve(parseProblem('file', text)) },
+  { name: 'problem file', structured: true, seeds: [strings(problem)], parse: (text) => parseProblem('file', text) },
+  { name: 'problem', structured: true, seeds: [strings(problem)], parse: (text) => solve(parseProblem('file', text)) },
   {
     name: 'instance types file',
+    structured: true,
     seeds: [
       strings([
         {
@@ -284,6 +303,7 @@ export const parsers: readonly Parser[] = [
   },
   {
     name: 'Cluster API annotations',
+    structured: true,
     seeds: [
       strings({ [capacityAnnotations.cpu]: '4', [capacityAnnotations.memory]: '8Gi' }),
       strings({ [capacityAnnotations.labels]: 'a=b,c=d', [capacityAnnotations.taints]: 'a=b:NoSchedule' }),
@@ -299,11 +319,13 @@ export const parsers: readonly Parser[] = [
   },
   {
     name: 'Cluster API ledger',
+    structured: true,
     seeds: [strings({ bound: ['a'], pending: [{ after: 'x', seen: ['m'], claims: ['b'] }] })],
     parse: parseLedger,
   },
   {
     name: 'answer of an API server',
+    structured: true,
     seeds: [
       strings({
         status: 404,
@@ -319,11 +341,68 @@ export const parsers: readonly Parser[] = [
       await client.resource(kinds.Pod).delete('x', { namespace: 'n' });
     }),
   },
+  {
+    name: 'watch of an API server',
+    structured: true,
+    seeds: [
+      strings([
+        { type: 'ADDED', object: pod },
+        { type: 'BOOKMARK', object: { kind: 'Pod', metadata: { resourceVersion: '5' } } },
+        { type: 'ERROR', object: { kind: 'Status', code: 410, reason: 'Expired', message: 'm' } },
+      ]),
+    ],
+    parse: json(async (events) => {
+      const told = Array.isArray(events) ? events : [events];
+      async function* stream(): AsyncGenerator {
+        yield* told;
+      }
+      const transport = {
+        ...answering(undefined),
+        watch: () => Promise.resolve(Object.assign(stream(), { close: () => undefined }) as WatchStream),
+      };
+      const watch = await new KubeClient({ transport }).resource(kinds.Pod).watch({ namespace: 'n' });
+      for await (const { object } of watch) keyOf(object);
+    }),
+  },
+  {
+    name: 'answer of a credential plugin',
+    structured: true,
+    seeds: [
+      strings({
+        kind: 'ExecCredential',
+        apiVersion: 'client.authentication.k8s.io/v1',
+        status: {
+          token: 't',
+          expirationTimestamp: '2026-01-01T00:00:00Z',
+          clientCertificateData: 'c',
+          clientKeyData: 'k',
+        },
+      }),
+    ],
+    parse: (stdout) => {
+      const plugin = {
+        apiVersion: 'client.authentication.k8s.io/v1',
+        command: 'x',
+        args: [],
+        env: {},
+        interactiveMode: 'Never',
+      } as const;
+      const io: Partial<CredentialIo> = {
+        isTerminal: false,
+        run: () => Promise.resolve({ exitCode: 0, stdout, stderr: '' }),
+      };
+      return new ExecCredentials(plugin, io as CredentialIo, clock).current();
+    },
+  },
+  ...manifests,
+  ...clusterApiObjects,
+  ...linodeAnswers,
 ];
 
 /** A text that a parser gets: a damaged one, words in any order, bytes, or something long. */
-export function nextText(chance: Chance, { seeds, words = [] }: Parser): string {
+export function nextText(chance: Chance, { seeds, words = [], structured = false }: Parser): string {
   const seed = chance.pick(seeds);
+  if (structured && chance.often(90)) return JSON.stringify(chance.deepMutant(JSON.parse(seed)));
   switch (chance.int(6)) {
     case 0:
       return words.length > 0 ? chance.words(words, 12) : chance.damaged(seed);
@@ -355,6 +434,12 @@ function mutated(chance: Chance, seed: string): string {
   }
 }
 
+const prototypes = [Object, Array, String, Number, Function, Map].map(({ prototype, name }) => ({
+  name,
+  of: prototype as object,
+  keys: Reflect.ownKeys(prototype as object).length,
+}));
+
 /** A thousandth of a second for each kilobyte would be slow already; the rest is for a machine that is slow itself. */
 const mostMs = (text: string, base: number): number => base + text.length / 50;
 
@@ -373,6 +458,10 @@ export async function problemOf(parser: Parser, text: string, baseMs = 500): Pro
     }
     spent = Math.min(spent, process.cpuUsage(before).user / 1000);
   }
+  // Whoever reads a key into a prototype changes every object there is.
+  const changed = prototypes.find(({ of, keys }) => Reflect.ownKeys(of).length !== keys);
+  if (changed)
+    wrong ??= `the prototype of ${changed.name} is not what it was: ${Reflect.ownKeys(changed.of).at(-1)?.toString()}`;
   if (spent > mostMs(text, baseMs)) wrong ??= `took ${Math.round(spent)} ms for ${text.length} characters`;
   return wrong === undefined ? undefined : `${parser.name}: ${wrong}\n${JSON.stringify(text).slice(0, 1000)}`;
 }

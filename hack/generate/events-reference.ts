@@ -8,22 +8,23 @@ import type { Generator } from './generator.ts';
 /** The page; sorted by reason, then by what it is about. */
 export function renderEventsReference(kinds: readonly EventKind[]): string {
   const all = kinds.toSorted((a, b) => compareStrings(a.reason, b.reason) || compareStrings(a.on.join(), b.on.join()));
-  const rows = all.map(({ reason, type, on, dedupeMs, help }) =>
-    row([`\`${reason}\``, type, on.join(', '), windowOf(dedupeMs), help]),
+  const rows = all.map(({ reason, type, on, dedupeMs, repeatMs, help }) =>
+    row([`\`${reason}\``, type, on.join(', '), windowOf(dedupeMs), windowOf(repeatMs), help]),
   );
-  const { help, on, dedupeMs } = conditionEvent('');
+  const { help, on, dedupeMs, repeatMs } = conditionEvent('');
   return [
     '<!-- Generated from src/controllers/events.ts by `npm run generate`. Do not edit. -->',
     '',
     '# Events',
     '',
     'What `kubectl describe` and `kubectl events` show of the autoscaler. Reasons are those of upstream Karpenter. The same',
-    'event about the same object is told once in its window. An event is written to the cluster its object lives in.',
+    'event about the same object is told once in its window, and the same words again after the longer one: what stands in the',
+    'way for hours is told every half an hour. An event is written to the cluster its object lives in.',
     '',
-    row(['Reason', 'Type', 'About', 'Once in', 'Meaning']),
-    row(['---', '---', '---', '---', '---']),
+    row(['Reason', 'Type', 'About', 'Once in', 'Same words', 'Meaning']),
+    row(['---', '---', '---', '---', '---', '---']),
     ...rows,
-    row(['*the type of a condition*', 'Normal', on.join(', '), windowOf(dedupeMs), help]),
+    row(['*the type of a condition*', 'Normal', on.join(', '), windowOf(dedupeMs), windowOf(repeatMs), help]),
     '',
   ].join('\n');
 }

@@ -95,14 +95,15 @@ describe('the tests that hear about a mutant', () => {
     tests: tests.map(([name, ms, passes = ['m']]) => ({ name, ms, passes })),
   });
 
-  test('are those that pass its place, beside it before elsewhere, quick before slow', () => {
+  test('are those that pass its place: its own, then those beside it, then others, quick before slow', () => {
     const files = [
       file('src/b/y.test.ts', ['elsewhere', 1]),
+      file('src/a/w.test.ts', ['beside', 1]),
       file('src/a/x.test.ts', ['slow', 2_500], ['quick', 10], ['not here', 1, ['n']]),
     ];
     expect(hearings(mutant, files, [3_000, 60_000])).toEqual([
       { files: ['src/a/x.test.ts'], names: ['quick'] },
-      { files: ['src/a/x.test.ts', 'src/b/y.test.ts'], names: ['slow', 'elsewhere'] },
+      { files: ['src/a/x.test.ts', 'src/a/w.test.ts', 'src/b/y.test.ts'], names: ['slow', 'beside', 'elsewhere'] },
     ]);
   });
 

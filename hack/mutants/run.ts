@@ -12,7 +12,7 @@ import { Notes } from './notes.ts';
 import { recorded } from './recording.ts';
 
 const wanted = 200;
-const seed = 1;
+const usualSeed = 1;
 /** Of all mutants so many must be noticed. */
 const share = 0.8;
 
@@ -31,7 +31,7 @@ interface Verdict {
  * `--shard I/N`: only these of them. `--in FOLDER`: what was found out is kept there and not found out again, so that a run can
  * go on later, in parts; test files that have changed are recorded anew. `--again`: survivors are judged anew.
  * `--by quick|other|simulation`: only this judge is asked, `--seeds N`: so many worlds of the simulator, `--workers N`: so many
- * mutants at the same time, `--count N`: of so many mutants.
+ * mutants at the same time, `--count N`: of so many mutants, `--seed N`: of another draw, which no test was written for.
  */
 export async function mutants(...args: readonly string[]): Promise<boolean> {
   const option = (name: string): string | undefined => (args.includes(name) ? args[args.indexOf(name) + 1] : undefined);
@@ -42,7 +42,8 @@ export async function mutants(...args: readonly string[]): Promise<boolean> {
     const root = resolve('.');
     const copy = copyOf(root, join(folder, 'copy'));
     const workers = Number(option('--workers') ?? 1);
-    const candidates = await firstThatCompile(copy, drawn(root, seed), Number(option('--count') ?? wanted), folder);
+    const all = drawn(root, Number(option('--seed') ?? usualSeed));
+    const candidates = await firstThatCompile(copy, all, Number(option('--count') ?? wanted), folder);
     plantAll(copy, candidates);
     const judges = tests(copy, await recorded(copy, folder, workers));
     judges.push(simulator(copy, Number(option('--seeds') ?? 3)));

@@ -28,8 +28,8 @@ export interface Hearing {
 const startMs = 1_000;
 
 /**
- * The tests that pass the place of a mutant, in rounds that take no longer than `roundsMs` each: those beside it first, and
- * the quick ones before the slow ones. What does not fit into the last round is left out.
+ * The tests that pass the place of a mutant, in rounds that take no longer than `roundsMs` each: those of its own file first, then
+ * those beside it, and the quick ones before the slow ones. What does not fit into the last round is left out.
  */
 export function hearings(
   { id, path }: { readonly id: string; readonly path: string },
@@ -39,9 +39,9 @@ export function hearings(
   const found = files.flatMap((file) =>
     file.tests
       .filter(({ passes }) => passes.includes(id))
-      .map(({ name, ms }) => ({ name, ms, file: file.path, beside: dirname(file.path) === dirname(path) })),
+      .map(({ name, ms }) => ({ name, ms, file: file.path, near: nearness(path, file.path) })),
   );
-  found.sort((a, b) => Number(b.beside) - Number(a.beside) || a.ms - b.ms || (a.name < b.name ? -1 : 1));
+  found.sort((a, b) => b.near - a.near || a.ms - b.ms || (a.name < b.name ? -1 : 1));
   const rounds: Hearing[] = [];
   for (const roundMs of roundsMs) {
     const names = new Set<string>();
@@ -59,6 +59,12 @@ export function hearings(
     if (names.size > 0) rounds.push({ names: [...names], files: [...chosen] });
   }
   return rounds;
+}
+
+/** How likely a test is about a source file. */
+function nearness(path: string, test: string): number {
+  if (test === path.replace(/\.ts$/, '.test.ts')) return 2;
+  return dirname(test) === dirname(path) ? 1 : 0;
 }
 
 export function digestOf(text: string): string {

@@ -74,6 +74,21 @@ export function nearBound(step: string, boundOf: () => Promise<number>, most: nu
   };
 }
 
+/** Says how far both are from the bound when a step ends. */
+export function tellBound(step: string, boundOf: () => Promise<number>): Wanted {
+  return async (ours, upstream) => {
+    const bound = await boundOf();
+    for (const { controller, steps, evictions } of [ours, ...(upstream ? [upstream] : [])]) {
+      const { dollarsPerHour = 0 } = steps.find(({ name }) => name === step) ?? {};
+      const times = (dollarsPerHour / bound).toFixed(4);
+      console.log(
+        `${step}: ${controller} ends at ${times} times the bound of ${bound.toFixed(3)} $/h, ${evictions} evictions`,
+      );
+    }
+    return [];
+  };
+}
+
 function pairs(ours: RaceResult, upstream: RaceResult | undefined): [StepResult, StepResult][] {
   if (!upstream) return [];
   if (ours.steps.length !== upstream.steps.length) throw new Error('a step is missing');

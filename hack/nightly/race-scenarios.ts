@@ -21,12 +21,18 @@ export interface Scenario {
   readonly what: string;
   /** There before the controller starts. */
   readonly setup: readonly object[];
+  /** What the pretended cloud sells instead of its own, in the format of its file. */
+  readonly typesFile?: string;
   readonly steps: readonly Step[];
   /** What ours must reach. */
   readonly wanted: readonly Wanted[];
 }
 
-const nodeClass = { apiVersion: 'karpenter.kwok.sh/v1alpha1', kind: 'KWOKNodeClass', metadata: { name: 'race' } };
+export const nodeClass = {
+  apiVersion: 'karpenter.kwok.sh/v1alpha1',
+  kind: 'KWOKNodeClass',
+  metadata: { name: 'race' },
+};
 
 interface PoolOptions {
   readonly name: string;
@@ -35,7 +41,7 @@ interface PoolOptions {
   readonly weight?: number;
 }
 
-const nodePool = ({ name, consolidateAfter, budget = '100%', weight }: PoolOptions) => ({
+export const nodePool = ({ name, consolidateAfter, budget = '100%', weight }: PoolOptions) => ({
   apiVersion: 'karpenter.sh/v1',
   kind: 'NodePool',
   metadata: { name },
@@ -196,6 +202,14 @@ const scaleApart = (count: number): Step => ({
   limitSeconds: 900,
 });
 
+const guardedSetup: readonly object[] = [
+  nodeClass,
+  ...budgets,
+  ...[1, 2, 3, 4, 5].map((weight) =>
+    nodePool({ name: `race-${weight}`, consolidateAfter: '0s', budget: '10%', weight }),
+  ),
+];
+
 export const scenarios: Readonly<Record<string, Scenario>> = {
   up: {
     what: '1,000 pods of four shapes with zone spread, from pending to ready',
@@ -218,14 +232,15 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   },
   guarded: {
     what: 'the same with 10 % budgets, PDBs on a third of the pods, 5 % do-not-disrupt, five weighted NodePools',
-    setup: [
-      nodeClass,
-      ...budgets,
-      ...[1, 2, 3, 4, 5].map((weight) =>
-        nodePool({ name: `race-${weight}`, consolidateAfter: '0s', budget: '10%', weight }),
-      ),
-    ],
+    setup: guardedSetup,
     steps: upAndDown(guarded),
+    wanted: [noDearer, cheaper, noMoreEvictions],
+  },
+  'guarded-late': {
+    // As when a control plane is slow: small nodes are there first, and protected pods end up on large ones with much room.
+    what: 'the same, but some pods come first and the protected ones later',
+    setup: guardedSetup,
+    steps: [scale(44, guarded.slice(0, 2)), ...upAndDown(guarded)],
     wanted: [noDearer, cheaper, noMoreEvictions],
   },
 };

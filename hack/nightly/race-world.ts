@@ -3,6 +3,7 @@
 // for both controllers, and for clusters real and embedded.
 import { labels } from '../../src/api/labels.ts';
 import { type Clock, RealClock } from '../../src/base/clock.ts';
+import type { InstanceType } from '../../src/cloud/provider.ts';
 import { KubeClient } from '../../src/kube/client.ts';
 import { machineIo } from '../../src/kube/credential-io.ts';
 import { HttpTransport } from '../../src/kube/http-transport.ts';
@@ -12,28 +13,35 @@ import { findConnection } from '../../src/kube/kubeconfig.ts';
 import { defaultInstanceTypes } from '../../src/providers/kwok/instance-types.ts';
 import { apply } from '../../test/real/kubectl.ts';
 
-const prices = new Map(
-  defaultInstanceTypes().flatMap(({ name, offerings }) =>
-    offerings.map(({ requirements, price }): [string, number] => {
-      const value = (key: string) => requirements.find((requirement) => requirement.key === key)?.values?.[0];
-      return [`${name}/${value(labels.capacityType)}/${value(labels.zone)}`, price];
-    }),
-  ),
-);
+/** By type, capacity type and zone. */
+type Prices = ReadonlyMap<string, number>;
+
+function pricesOf(types: readonly InstanceType[]): Prices {
+  return new Map(
+    types.flatMap(({ name, offerings }) =>
+      offerings.map(({ requirements, price }): [string, number] => {
+        const value = (key: string) => requirements.find((requirement) => requirement.key === key)?.values?.[0];
+        return [`${name}/${value(labels.capacityType)}/${value(labels.zone)}`, price];
+      }),
+    ),
+  );
+}
 
 export interface RaceWorldOptions {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly apply: (objects: readonly object[]) => Promise<void>;
+  /** What nodes are of; the pretended cloud's own types unless told. */
+  readonly types?: readonly InstanceType[];
 }
 
 /** The cluster of a kubeconfig. */
-export function realWorld(kubeconfig: string): RaceWorld {
+export function realWorld(kubeconfig: string, types?: readonly InstanceType[]): RaceWorld {
   const io = machineIo({}, false);
   const clock = new RealClock();
   const connection = findConnection({ path: kubeconfig, env: {}, homeDirectory: '/', io, clock });
   const client = new KubeClient({ transport: new HttpTransport({ ...connection, userAgent: 'karpenter-race' }) });
-  return new RaceWorld({ client, clock, apply: (objects) => apply(kubeconfig, objects) });
+  return new RaceWorld({ client, clock, apply: (objects) => apply(kubeconfig, objects), ...(types ? { types } : {}) });
 }
 
 export class RaceWorld {
@@ -41,11 +49,13 @@ export class RaceWorld {
   readonly #pods: Informer<Pod>;
   readonly #nodes: Informer<Node>;
   readonly #stop = new AbortController();
+  readonly #prices: Prices;
   #evictions = 0;
 
   constructor(options: RaceWorldOptions) {
     this.#options = options;
-    const { client, clock } = options;
+    const { client, clock, types = defaultInstanceTypes() } = options;
+    this.#prices = pricesOf(types);
     this.#pods = new Informer({ client, clock, type: kinds.Pod, namespace: 'default' });
     // Those that somebody bought: an embedded cluster has one of its own.
     this.#nodes = new Informer({ client, clock, type: kinds.Node, labelSelector: labels.nodePool });
@@ -85,7 +95,7 @@ export class RaceWorld {
 
   /** Of all nodes together, in dollars an hour. Throws for a node that no offering explains. */
   get price(): number {
-    return this.#nodes.list().reduce((sum, node) => sum + priceOf(node), 0);
+    return this.#nodes.list().reduce((sum, node) => sum + priceOf(node, this.#prices), 0);
   }
 
   /** Pods that the eviction API removed so far. */
@@ -99,7 +109,7 @@ const hasCondition = (pod: Pod, type: string): boolean =>
 
 const isEvicted = (pod: Pod): boolean => hasCondition(pod, 'DisruptionTarget');
 
-function priceOf(node: Node): number {
+function priceOf(node: Node, prices: Prices): number {
   const value = (key: string): string | undefined => node.metadata.labels?.[key];
   const offering = `${value(labels.instanceType)}/${value(labels.capacityType)}/${value(labels.zone)}`;
   const price = prices.get(offering);

@@ -8,7 +8,6 @@ export function world(clusterHours = '10000', firstSeed = '1000'): Promise<boole
     minutes: Number.POSITIVE_INFINITY,
     clusterHours: Number(clusterHours),
     firstSeed: Number(firstSeed),
-    hours: 6,
     complete: true,
   });
 }

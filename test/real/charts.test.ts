@@ -15,7 +15,7 @@ interface Container {
 const valuesFile = (name: string): string => `test/real/golden/values/${name}.yaml`;
 
 describe('charts/karpenter', () => {
-  test.for([['default'], ['guide'], ['everything'], ['cluster-api-names']] as const)(
+  test.for([['default'], ['guide'], ['everything'], ['cluster-api-names'], ['linode']] as const)(
     'renders the manifests of %s',
     async ([name]) => {
       const values = name === 'default' ? [] : ['--values', valuesFile(name)];
@@ -26,7 +26,7 @@ describe('charts/karpenter', () => {
     },
   );
 
-  test.for([['default'], ['guide'], ['everything'], ['cluster-api-names']] as const)(
+  test.for([['default'], ['guide'], ['everything'], ['cluster-api-names'], ['linode']] as const)(
     'gives the controller settings that it takes without a word: %s',
     async ([name]) => {
       const values = name === 'default' ? [] : ['--values', valuesFile(name)];

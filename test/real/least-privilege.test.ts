@@ -190,7 +190,7 @@ test('the API server takes the manifests of every set of values as they are', as
   const line = ['uninstall', 'karpenter', '--namespace', namespace, '--no-hooks'];
   const { code, stderr } = await helm(line, plane!.kubeconfig);
   expect(code, stderr).toBe(0);
-  for (const name of ['default', 'guide', 'everything', 'cluster-api-names']) {
+  for (const name of ['default', 'guide', 'everything', 'cluster-api-names', 'linode']) {
     const objects = objectsIn(readFileSync(`test/real/golden/${name}.yaml`, 'utf8'));
     // Its kind is the Prometheus operator's, which is not here.
     const items = objects.filter(({ kind }) => kind !== 'ServiceMonitor');

@@ -9,6 +9,7 @@ import { LinodeApi } from '../../src/embedded/clouds/linode/api.ts';
 import { joinCluster } from '../../src/embedded/clouds/linode/join.ts';
 import { KubeClient } from '../../src/kube/client.ts';
 import { kinds, type Node } from '../../src/kube/kinds.ts';
+import { isPlan, shapeProblem } from '../../src/providers/linode/api-shapes.ts';
 import {
   differences,
   type Exchange,
@@ -258,3 +259,25 @@ async function joinedNode(type: string, region: string): Promise<Node> {
   await server.close();
   return items[0]!;
 }
+
+// What the provider refuses to read must be nothing that the real API says.
+describe.skipIf(!recordings)('the shapes that answers must have', () => {
+  const asked = [...(recordings?.values() ?? [])]
+    .flat()
+    .filter(({ method, status }) => status < 300 && method !== 'DELETE')
+    .map(({ path, response }) => ({ path: pathOf(path).replace(/^\//, ''), response }))
+    // Nobody asks for these: they look like one region.
+    .filter(({ path }) => !/^regions\/(?:vpc-)?availability$/.test(path));
+
+  it('are those of recorded ones', () => {
+    const problems = asked.flatMap(({ path, response }) => {
+      const { data, pages } = response as { data?: unknown; pages?: unknown };
+      const items: unknown[] = Array.isArray(data) && typeof pages === 'number' ? data : [response];
+      return items.flatMap(
+        (item) => shapeProblem(path, item) ?? (path === 'linode/types' && !isPlan(item) ? path : []),
+      );
+    });
+    expect(asked.length).toBeGreaterThan(50);
+    expect(problems).toEqual([]);
+  });
+});

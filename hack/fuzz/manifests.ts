@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What people give on the command line and in settings: manifests, and the scheduler config.
 import { stringify } from 'yaml';
-import { toV1 } from '../../src/api/convert.ts';
-import { problemsOf } from '../../src/cli/manifest-problems.ts';
-import { objectsOf } from '../../src/cli/manifests.ts';
+import { convertText } from '../../src/cli/convert-text.ts';
 import { readSchedulerConfig } from '../../src/runtime/scheduler-config.ts';
 import { json, type Parser } from './reader.ts';
 
@@ -40,15 +38,11 @@ const spread = {
 };
 
 function convert(file: string): string[] {
-  return objectsOf('file', file).map((given) => {
-    const { object } = toV1(given);
-    problemsOf(object);
-    return stringify(object, { aliasDuplicateObjects: false });
-  });
+  return convertText('file', file).objects.map((object) => stringify(object, { aliasDuplicateObjects: false }));
 }
 
 const text = (value: unknown): string => JSON.stringify(value);
-const bomb = `kind: a\na: &a [x]\n${Array.from({ length: 12 }, (_, i) => `${'bcdefghijklm'[i]}: &${'bcdefghijklm'[i]} [${Array(9).fill(`*${'abcdefghijkl'[i]}`).join()}]`).join('\n')}\n`;
+const bomb = `apiVersion: v1\nkind: a\na: &a [x]\n${Array.from({ length: 12 }, (_, i) => `${'bcdefghijklm'[i]}: &${'bcdefghijklm'[i]} [${Array(9).fill(`*${'abcdefghijkl'[i]}`).join()}]`).join('\n')}\n`;
 
 export const manifests: readonly Parser[] = [
   {

@@ -5,13 +5,13 @@ import { Chance } from './chance.ts';
 import { fuzzOptions } from './options.ts';
 import { nextText, parsers, problemOf } from './parsers.ts';
 
-const { seed, seconds } = fuzzOptions();
-console.log(`fuzz: parsers, seed ${seed}, ${seconds} s`);
+const { seed, seconds, count } = fuzzOptions();
+console.log(`fuzz: parsers, seed ${seed}`);
 const chance = new Chance(new SeededRandom(seed));
 const end = performance.now() + seconds * 1000;
 let read = 0;
 let failure: string | undefined;
-while (failure === undefined && performance.now() < end) {
+while (failure === undefined && read < count && performance.now() < end) {
   for (const parser of parsers) {
     failure ??= await problemOf(parser, nextText(chance, parser));
     read++;

@@ -11,7 +11,7 @@ import { problemWith } from './judge.ts';
 import { fuzzOptions } from './options.ts';
 import { type FuzzRequest, namespace, nextRequest } from './requests.ts';
 
-const { seed, seconds } = fuzzOptions();
+const { seed, seconds, count } = fuzzOptions();
 const clock = new RealClock();
 /** Nobody waits longer than this, however busy the machine is. */
 const longest = 60_000;
@@ -22,7 +22,7 @@ const parallel = 8;
 /** What a run may leave behind after everything it made was deleted. */
 const mostGrowth = 128 * 1024 * 1024;
 
-console.log(`fuzz: seed ${seed}, ${seconds} s`);
+console.log(`fuzz: requests, seed ${seed}`);
 
 const child = fork(new URL('server.ts', import.meta.url), { execArgv: ['--expose-gc', '--max-old-space-size=1024'] });
 const [{ url }] = (await once(child, 'message')) as [{ url: string }];
@@ -177,7 +177,7 @@ await measureWork();
 const measuring = setInterval(() => void measureWork(), 200);
 await Promise.all(
   Array.from({ length: parallel }, async () => {
-    while (failure === undefined && clock.monotonic() < end) {
+    while (failure === undefined && sent < count && clock.monotonic() < end) {
       sent++;
       await judged(nextRequest(chance));
     }

@@ -22,7 +22,8 @@ const guide = {
 };
 
 const withDisruption = (disruption: object): unknown =>
-  (toV1({ ...guide, spec: { ...guide.spec, disruption } }).object as { spec: { disruption: unknown } }).spec.disruption;
+  (toV1({ ...guide, spec: { ...guide.spec, disruption } }).object as unknown as { spec: { disruption: unknown } }).spec
+    .disruption;
 
 describe('a NodePool of v1beta1', () => {
   test("of the guide keeps its meaning, v1beta1's month of life included", () => {
@@ -46,7 +47,8 @@ describe('a NodePool of v1beta1', () => {
   });
 
   test('has its times where v1 looks for them', () => {
-    const { spec } = toV1({ ...guide, spec: { ...guide.spec, disruption: { expireAfter: 'Never' } } }).object as {
+    const { spec } = toV1({ ...guide, spec: { ...guide.spec, disruption: { expireAfter: 'Never' } } })
+      .object as unknown as {
       spec: { template: { spec: { expireAfter: string } } };
     };
     expect(spec.template.spec.expireAfter).toBe('Never');

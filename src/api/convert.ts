@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // NodePools and NodeClaims of `karpenter.sh/v1beta1`, which no served version accepts any more, as `karpenter.sh/v1`.
 
+/** An object that says what it is, and of which nothing else is known. */
+export interface Manifest extends Readonly<Record<string, unknown>> {
+  readonly apiVersion: string;
+  readonly kind: string;
+}
+
 /** What became of an object, and what its owner has to know. */
 export interface Converted {
-  readonly object: Record<string, unknown>;
+  readonly object: Manifest;
   /** What v1 has no place for, or means differently: one sentence each. */
   readonly notes: readonly string[];
 }
@@ -18,19 +24,21 @@ const staleAnnotations = ['karpenter.sh/nodepool-hash', 'karpenter.sh/nodepool-h
 const defaultExpireAfter = '720h';
 
 /** Whether an object is of the old version. */
-export function isV1beta1({ apiVersion, kind }: Fields): boolean {
+export function isV1beta1({ apiVersion, kind }: Manifest): boolean {
   return apiVersion === from && (kind === 'NodePool' || kind === 'NodeClaim');
 }
 
 /** The object in v1; as it is when it is none of the old version. Its argument is not changed. */
-export function toV1(object: Fields): Converted {
+export function toV1(object: Manifest): Converted {
   if (!isV1beta1(object)) return { object, notes: [] };
   const notes: string[] = [];
-  const { status: _, spec, metadata, ...rest } = object;
+  const { status: _, kind, spec, metadata, ...rest } = object;
   const given = fieldsOf(spec);
-  const converted =
-    object['kind'] === 'NodePool' ? nodePoolSpec(given, notes) : nodeClaimSpec(given, 'spec', notes, undefined);
-  return { object: { ...rest, apiVersion: to, metadata: metadataOf(fieldsOf(metadata)), spec: converted }, notes };
+  const converted = kind === 'NodePool' ? nodePoolSpec(given, notes) : nodeClaimSpec(given, 'spec', notes, undefined);
+  return {
+    object: { ...rest, apiVersion: to, kind, metadata: metadataOf(fieldsOf(metadata)), spec: converted },
+    notes,
+  };
 }
 
 /** What is no object has no fields: an API server will say so of what comes out. */

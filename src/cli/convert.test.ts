@@ -90,6 +90,10 @@ test.each([
   ['nothing', '', 'there is nothing in it'],
   ['no YAML', 'a: [', 'standard input: '],
   ['no object', '[1, 2]', 'not a Kubernetes object'],
+  ['an apiVersion that is no text', '{apiVersion: [{toString: 1}], kind: NodePool}', 'apiVersion and kind have to say'],
+  ['a later document without a kind', 'apiVersion: v1\nkind: Pod\n---\na: b\n', 'document 2: not a Kubernetes object'],
+  ['a List without items', '{apiVersion: v1, kind: List}', 'a List without items'],
+  ['an odd one in a List', '{apiVersion: v1, kind: List, items: [{kind: Pod}]}', 'items[0]: not a Kubernetes object'],
 ])('refuses %s', (_, input, message) => {
   expect(convert([], input)).toMatchObject({ code: 1, stderr: expect.stringContaining(message) });
 });
@@ -102,8 +106,13 @@ test('refuses a text that means more than it should, in one sentence', () => {
         .fill(i === 0 ? 'x' : `*${names[i - 1]}`)
         .join()}]`,
   );
-  const { code, stderr } = convert([], `kind: List\n${lines.join('\n')}\n`);
+  const { code, stderr } = convert([], `apiVersion: v1\nkind: List\n${lines.join('\n')}\n`);
   expect([code, stderr.trim().split('\n').length]).toEqual([1, 1]);
+});
+
+test('a name that is none is told as one', () => {
+  const named = convert([], 'apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: [{toString: 1}]}\n');
+  expect(named).toMatchObject({ code: 1, stderr: expect.stringContaining('NodePool ? is not valid: ') });
 });
 
 test('refuses a file that is not there', () => {

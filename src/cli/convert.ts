@@ -2,8 +2,9 @@
 // `karpenter convert`: NodePools and NodeClaims of `karpenter.sh/v1beta1`, as older guides show them, in `v1`.
 import { readFileSync } from 'node:fs';
 import { type Command, Option } from 'commander';
+import type { Manifest } from '../api/convert.ts';
 import { messageOf } from '../base/errors.ts';
-import { ManifestError, objectsOf } from './manifests.ts';
+import { ManifestError } from './manifests.ts';
 
 interface ConvertFlags {
   readonly output: 'json' | 'yaml';
@@ -20,25 +21,14 @@ export function registerConvert(program: Command): void {
 }
 
 async function convert(files: readonly string[], format: ConvertFlags['output']): Promise<void> {
-  const [{ toV1 }, { problemsOf }, { stringify }] = await Promise.all([
-    import('../api/convert.ts'),
-    import('./manifest-problems.ts'),
-    import('yaml'),
-  ]);
-  const objects: Record<string, unknown>[] = [];
+  const [{ convertText }, { stringify }] = await Promise.all([import('./convert-text.ts'), import('yaml')]);
+  const objects: Manifest[] = [];
   let isWrong = false;
   for (const file of files) {
-    for (const given of objectsOf(file === '-' ? 'standard input' : file, textOf(file))) {
-      const { object, notes } = toV1(given);
-      const { kind = 'object', metadata } = object as { kind?: string; metadata?: { name?: string } | null };
-      const which = `${kind} ${metadata?.name ?? '?'}`;
-      for (const note of notes) console.error(`karpenter: ${which}: ${note}`);
-      for (const problem of problemsOf(object)) {
-        console.error(`karpenter: ${which} is not valid: ${problem}`);
-        isWrong = true;
-      }
-      objects.push(object);
-    }
+    const converted = convertText(file === '-' ? 'standard input' : file, textOf(file));
+    for (const remark of converted.remarks) console.error(`karpenter: ${remark}`);
+    objects.push(...converted.objects);
+    isWrong ||= converted.isWrong;
   }
   const [only] = objects;
   const list = { apiVersion: 'v1', kind: 'List', items: objects };

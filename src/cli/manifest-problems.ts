@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an API server with our CRDs would say to a manifest.
+import type { Manifest } from '../api/convert.ts';
 import { allCrds } from '../api/crd.ts';
 import { type JsonSchema, StructuralSchema } from '../kube/schema/index.ts';
 
 /** One sentence for each fault of an object of ours; none for kinds that are not. */
-export function problemsOf(object: Readonly<Record<string, unknown>>): string[] {
-  const [group = '', version = ''] = String(object['apiVersion']).split('/');
-  const crd = allCrds().find(({ spec }) => spec.group === group && spec.names.kind === object['kind']);
+export function problemsOf(object: Manifest): string[] {
+  const [group = '', version = ''] = object.apiVersion.split('/');
+  const crd = allCrds().find(({ spec }) => spec.group === group && spec.names.kind === object.kind);
   if (!crd) return [];
   const served = crd.spec.versions.find(({ name }) => name === version);
   if (!served) return [`${group}/${version} is not served; ${crd.spec.versions.map(({ name }) => name).join(', ')} is`];

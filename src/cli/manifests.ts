@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Manifests as people have them: YAML or JSON, several objects in a text, Lists.
+import type { Manifest } from '../api/convert.ts';
 import { KarpenterError, messageOf } from '../base/errors.ts';
 import { parseYamlDocuments } from '../kube/yaml.ts';
 
@@ -11,25 +12,36 @@ export class ManifestError extends KarpenterError {
 }
 
 /** The objects of a text, those of Lists one by one; `file` is how it is called in messages. Throws ManifestError. */
-export function objectsOf(file: string, text: string): Record<string, unknown>[] {
+export function objectsOf(file: string, text: string): Manifest[] {
   let documents: unknown[];
   try {
     documents = parseYamlDocuments(text);
   } catch (error) {
     throw new ManifestError(file, messageOf(error));
   }
-  const found: Record<string, unknown>[] = [];
-  for (const value of documents) {
+  const found: Manifest[] = [];
+  for (const [i, value] of documents.entries()) {
     if (value === null) continue;
-    if (!isObject(value) || typeof value['kind'] !== 'string') throw new ManifestError(file, 'not a Kubernetes object');
-    const items: unknown = value['kind'] === 'List' ? value['items'] : [value];
-    if (!Array.isArray(items) || !items.every(isObject)) throw new ManifestError(file, 'a List without objects');
-    found.push(...items);
+    const where = documents.length > 1 ? `document ${i + 1}: ` : '';
+    if (!isManifest(value)) throw new ManifestError(file, `${where}${notOne}`);
+    if (value.kind !== 'List') {
+      found.push(value);
+      continue;
+    }
+    const items: unknown = value['items'];
+    if (!Array.isArray(items)) throw new ManifestError(file, `${where}a List without items`);
+    const odd = items.findIndex((item) => !isManifest(item));
+    if (odd >= 0) throw new ManifestError(file, `${where}items[${odd}]: ${notOne}`);
+    found.push(...(items as Manifest[]));
   }
   if (found.length === 0) throw new ManifestError(file, 'there is nothing in it');
   return found;
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+const notOne = 'not a Kubernetes object: apiVersion and kind have to say, as texts, what it is';
+
+function isManifest(value: unknown): value is Manifest {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const { apiVersion, kind } = value as Partial<Record<keyof Manifest, unknown>>;
+  return typeof apiVersion === 'string' && typeof kind === 'string';
 }

@@ -168,6 +168,12 @@ describe('finding the kubeconfig', () => {
     ['no server', { '/x': config({}, { server: '' }) }, { path: '/x' }, '/x: cluster "c" has no server'],
     ['a strange server', { '/x': config({}, { server: 'ftp://x' }) }, { path: '/x' }, 'is not an http(s) URL'],
     [
+      'a server that is no host',
+      { '/x': config({}, { server: 'https:-//x:1' }) },
+      { path: '/x' },
+      'is not an http(s) URL',
+    ],
+    [
       'a missing authority',
       { '/x': config({}, { 'certificate-authority': 'ca.pem' }) },
       { path: '/x' },

@@ -190,12 +190,10 @@ function referred(
 function serverOf(cluster: Entry, where: string): string {
   const server = text(cluster.fields, 'server');
   if (!server) throw new KubeconfigError(`${where} has no server`);
-  if (server.includes('://')) {
-    if (URL.canParse(server) && /^https?:/.test(server)) return server;
-    throw new KubeconfigError(`${where} has the server "${server}", which is not an http(s) URL`);
-  }
   const usesTls = Object.keys(cluster.fields).some((key) => key.startsWith('certificate-authority'));
-  return `${usesTls ? 'https' : 'http'}://${server}`;
+  const url = server.includes('://') ? server : `${usesTls ? 'https' : 'http'}://${server}`;
+  if (URL.canParse(url) && /^https?:/.test(url)) return url;
+  throw new KubeconfigError(`${where} has the server "${server}", which is not an http(s) URL`);
 }
 
 type Identity = Pick<HttpTransportOptions, 'certificate' | 'credentials' | 'headers'>;

@@ -63,7 +63,7 @@ const kubeconfig = {
   kind: 'Config',
   clusters: [{ name: 'c', cluster: { server: 'https://127.0.0.1:1', 'insecure-skip-tls-verify': true } }],
   users: [
-    { name: 'u', user: { token: 't' } },
+    { name: 'u', user: { token: 't', as: 'a', 'as-groups': ['g'], 'as-user-extra': { k: ['v'] } } },
     { name: 'e', user: { exec: { apiVersion: 'client.authentication.k8s.io/v1', command: 'x', args: ['a'] } } },
   ],
   contexts: [{ name: 'd', context: { cluster: 'c', user: 'u', namespace: 'n' } }],

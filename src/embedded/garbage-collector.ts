@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Owner references: when an owner goes, so do its dependents, before it, after it, or not at all, as its delete asked.
 import type { Clock, Timer } from '../base/clock.ts';
+import { percentEncoded } from '../base/percent.ts';
 import type { KubeObject, OwnerReference } from '../kube/object.ts';
 import { collectionPath } from '../kube/paths.ts';
 import type { Registry } from './registry.ts';
@@ -217,7 +218,7 @@ export class GarbageCollector {
 
   #request(resource: Resource, object: KubeObject, method: string, body: unknown): void {
     const type = { ...resource, version: resource.storageVersion };
-    const path = `${collectionPath(type, object.metadata.namespace)}/${encodeURIComponent(object.metadata.name!)}`;
+    const path = `${collectionPath(type, object.metadata.namespace)}/${percentEncoded(object.metadata.name!)}`;
     this.#send({
       method,
       path,

@@ -320,7 +320,7 @@ describe('reading a connection', () => {
       as: 'jane',
       'as-uid': '7',
       'as-groups': ['dev', 'ops'],
-      'as-user-extra': { 'Acme.com/Team': ['x'] },
+      'as-user-extra': { 'Acme.com/Team': ['x', { not: 'a text' }] },
     };
     expect(read(user).found.headers).toEqual({
       'impersonate-user': 'jane',

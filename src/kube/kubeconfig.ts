@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a kubeconfig, or the service account of a pod, to a connection: what kubectl understands, with errors that name
 // the file, the context and what to do.
+
 import { dirname, isAbsolute, join } from 'node:path';
 import type { Clock } from '../base/clock.ts';
 import { KarpenterError, messageOf } from '../base/errors.ts';
+import { percentEncoded } from '../base/percent.ts';
 import { type CredentialIo, ExecCredentials, type ExecPlugin, FileCredentials } from './credentials.ts';
 import type { ClientCertificate, Credential, Credentials, HttpTransportOptions } from './http-transport.ts';
 import { proxyFromEnvironment } from './proxy-env.ts';
@@ -335,7 +337,7 @@ function clusterInfo(cluster: Entry, server: string, io: CredentialIo, where: st
 function impersonation(fields: Fields): Record<string, string | string[]> | undefined {
   const user = text(fields, 'as');
   const uid = text(fields, 'as-uid');
-  const groups = Array.isArray(fields['as-groups']) ? fields['as-groups'].map(String) : [];
+  const groups = Array.isArray(fields['as-groups']) ? textsOf(fields['as-groups']) : [];
   const extra = isFields(fields['as-user-extra']) ? Object.entries(fields['as-user-extra']) : [];
   const headers: Record<string, string | string[]> = {
     ...(user ? { 'impersonate-user': user } : {}),
@@ -343,9 +345,7 @@ function impersonation(fields: Fields): Record<string, string | string[]> | unde
     ...(groups.length > 0 ? { 'impersonate-group': groups } : {}),
   };
   for (const [key, values] of extra) {
-    headers[`impersonate-extra-${encodeURIComponent(key.toLowerCase())}`] = Array.isArray(values)
-      ? values.map(String)
-      : [String(values)];
+    headers[`impersonate-extra-${percentEncoded(key.toLowerCase())}`] = textsOf([values].flat());
   }
   return Object.keys(headers).length > 0 ? headers : undefined;
 }
@@ -374,11 +374,18 @@ function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A field as text; YAML may have read a bare number or boolean. */
 function text(fields: Fields, name: string): string | undefined {
-  const value = fields[name];
-  if (typeof value === 'string') return value === '' ? undefined : value;
+  return textOf(fields[name]) || undefined;
+}
+
+/** A value as text; YAML may have read a bare number or boolean. */
+function textOf(value: unknown): string | undefined {
+  if (typeof value === 'string') return value;
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined;
+}
+
+function textsOf(values: readonly unknown[]): string[] {
+  return values.map(textOf).filter((value) => value !== undefined);
 }
 
 function namesOf(entries: ReadonlyMap<string, Entry>): string {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the API server serves a kind, an object, a part of an object.
+
 import { KarpenterError } from '../base/errors.ts';
+import { percentEncoded } from '../base/percent.ts';
 import { apiVersionOf, type ResourceType } from './object.ts';
 
 /** The folder of a group and version: `/api/v1`, `/apis/apps/v1`. */
@@ -46,7 +48,7 @@ function segment(text: string): string {
   if (text === '' || text === '.' || text === '..' || /[/%]/.test(text)) {
     throw invalid(`"${text}" cannot be part of an API path`);
   }
-  return encodeURIComponent(text);
+  return percentEncoded(text);
 }
 
 function invalid(message: string): KarpenterError {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who we are to Linode: whether the token is accepted, which LKE cluster is ours, and where machines are made. Looked up
 // when it is needed and again after a while; a failure is told, remembered for nobody, and tried again.
+
 import type { Clock } from '../../base/clock.ts';
 import { KarpenterError, messageOf } from '../../base/errors.ts';
+import { percentEncoded } from '../../base/percent.ts';
 import { isDenied, isGone } from './api-errors.ts';
 import type { LkeCluster, Region } from './api-types.ts';
 import type { LinodeClient } from './client.ts';
@@ -104,7 +106,7 @@ export class Account {
 
   async #region(client: LinodeClient, id: string, signal: AbortSignal): Promise<Region> {
     try {
-      return await client.get<Region>(`regions/${encodeURIComponent(id)}`, signal);
+      return await client.get<Region>(`regions/${percentEncoded(id)}`, signal);
     } catch (error) {
       if (!isGone(error)) throw error;
       throw new LinodeAccountError('RegionNotFound', `Linode has no region ${id}`, error);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether machines can be made of a LinodeNodeClass: everything it names is looked up in the account, and whether the
 // region can do what it asks. All that is wrong is said at once.
+
 import type { LinodeNodeClass, LinodeNodeClassSpec, LinodeNodeClassStatus } from '../../api/linode-node-class.ts';
 import { messageOf } from '../../base/errors.ts';
+import { percentEncoded } from '../../base/percent.ts';
 import type { Account, Place } from './account.ts';
 import { isDenied, isGone } from './api-errors.ts';
 import type { Region } from './api-types.ts';
@@ -84,7 +86,7 @@ export class Validator {
   async #image(spec: LinodeNodeClassSpec, signal: AbortSignal): Promise<Verdict> {
     const id = spec.image ?? usualImage;
     const image = await this.#find<{ label?: string; status?: string; deprecated?: boolean; capabilities?: string[] }>(
-      `images/${encodeURIComponent(id)}`,
+      `images/${percentEncoded(id)}`,
       signal,
     );
     if (image === 'gone') return wrong('ImageNotFound', `the account has no image ${id}`);
@@ -133,14 +135,14 @@ export class Validator {
   async #kernel({ configuration }: LinodeNodeClassSpec, signal: AbortSignal): Promise<Problem[]> {
     const kernel = configuration?.kernel;
     if (!kernel) return [];
-    const found = await this.#find(`linode/kernels/${encodeURIComponent(kernel)}`, signal);
+    const found = await this.#find(`linode/kernels/${percentEncoded(kernel)}`, signal);
     return found === 'gone' ? [problem('KernelNotFound', `Linode has no kernel ${kernel}`)] : [];
   }
 
   async #users({ authorizedUsers = [] }: LinodeNodeClassSpec, signal: AbortSignal): Promise<Problem[]> {
     const problems: Problem[] = [];
     for (const user of authorizedUsers) {
-      const found = await this.#find(`account/users/${encodeURIComponent(user)}`, signal);
+      const found = await this.#find(`account/users/${percentEncoded(user)}`, signal);
       if (found === 'gone') problems.push(problem('UserNotFound', `the account has no user ${user}`));
     }
     return problems;

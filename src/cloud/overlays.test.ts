@@ -81,6 +81,19 @@ describe('instance types', () => {
     expect((await seen.instanceTypes(pool, never))[0]).toBe(first);
   });
 
+  test('are one list while nothing that they depend on changes, also where pools share what a cloud sells', async () => {
+    const { store, seen } = cloud([type('one', 1)]);
+    store.accepted = [overlay('dearer', { price: '2' })];
+    const other = { ...pool, metadata: { name: 'other' } };
+    const [first, second] = [await seen.instanceTypes(pool, never), await seen.instanceTypes(other, never)];
+    const grown = { ...pool, status: { nodes: 1 } } as NodePool;
+    expect(await seen.instanceTypes(grown, never)).toBe(first);
+    expect(await seen.instanceTypes(other, never)).toBe(second);
+    const labelled = structuredClone(pool);
+    labelled.spec.template.metadata!.labels!['team'] = 'blue';
+    expect(await seen.instanceTypes(labelled, never)).not.toBe(first);
+  });
+
   test('have the price of the first overlay that fits: type, place, labels of the pool', async () => {
     const zoneB = overlay('b', { requirements: [requirement(labels.zone, 'b')], price: '5' });
     const red = overlay('red', { requirements: [requirement('team', 'red')], priceAdjustment: '+1' });

@@ -9,7 +9,6 @@ import { Quantity } from '../kube/quantity.ts';
 import {
   compatible,
   mergeRequirements,
-  type Requirements,
   requirementsOf,
   requirementsOfLabels,
 } from '../scheduling/requirements.ts';
@@ -30,7 +29,7 @@ export function touchedOfferings(
   set: LabelSet,
 ): ReadonlySet<number> | undefined {
   const asked = requirementsOf(overlay.spec.requirements, set);
-  const given = mergeRequirements(poolRequirements(pool, set), requirementsOf(type.requirements, set));
+  const given = mergeRequirements(requirementsOfLabels(poolLabels(pool), set), requirementsOf(type.requirements, set));
   if (!compatible(given, asked)) return undefined;
   const touched = new Set<number>();
   for (const [i, { requirements }] of type.offerings.entries()) {
@@ -39,8 +38,9 @@ export function touchedOfferings(
   return touched.size > 0 ? touched : undefined;
 }
 
-function poolRequirements({ metadata, spec }: NodePool, set: LabelSet): Requirements {
-  return requirementsOfLabels({ ...spec.template.metadata?.labels, [labels.nodePool]: metadata.name ?? '' }, set);
+/** All that an overlay looks at in a pool. */
+function poolLabels({ metadata, spec }: NodePool): Readonly<Record<string, string>> {
+  return { ...spec.template.metadata?.labels, [labels.nodePool]: metadata.name ?? '' };
 }
 
 export function changesPrice({ spec }: NodeOverlay): boolean {
@@ -84,8 +84,9 @@ function overlaid(type: InstanceType, pool: NodePool, overlays: readonly NodeOve
 }
 
 interface Applied {
+  /** What an overlay looks at in a pool, as text: the status of a pool changes all the time. */
+  readonly labels: string;
   readonly overlays: readonly NodeOverlay[];
-  readonly pool: NodePool;
   readonly types: readonly InstanceType[];
 }
 
@@ -98,16 +99,21 @@ export function withOverlays(
   store: OverlayStore,
   poolOf: (claim: NodeClaim) => NodePool | undefined,
 ): CloudProvider {
-  const applied = new WeakMap<readonly InstanceType[], Applied>();
-  /** The same list, pool and overlays give the same list: whoever compiled it may keep that. */
+  /** By list and name of a pool: pools of one cloud share their list. */
+  const applied = new WeakMap<readonly InstanceType[], Map<string, Applied>>();
+  /** The same list, labels of a pool and overlays give the same list: whoever compiled it may keep that. */
   const apply = (types: readonly InstanceType[], pool: NodePool): readonly InstanceType[] => {
     const overlays = store.accepted;
-    if (!overlays) throw new UnevaluatedNodePoolError(pool.metadata.name ?? '');
+    const { name = '' } = pool.metadata;
+    if (!overlays) throw new UnevaluatedNodePoolError(name);
     if (overlays.length === 0) return types;
-    const known = applied.get(types);
-    if (known?.overlays === overlays && known.pool === pool) return known.types;
+    const byPool = applied.get(types) ?? new Map<string, Applied>();
+    applied.set(types, byPool);
+    const labelled = JSON.stringify(poolLabels(pool));
+    const known = byPool.get(name);
+    if (known?.overlays === overlays && known.labels === labelled) return known.types;
     const next = types.map((type) => overlaid(type, pool, overlays, provider.labels));
-    applied.set(types, { overlays, pool, types: next });
+    byPool.set(name, { labels: labelled, overlays, types: next });
     return next;
   };
   const typesOf = async (claim: NodeClaim, signal: AbortSignal): Promise<readonly InstanceType[] | undefined> => {

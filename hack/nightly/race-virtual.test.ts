@@ -8,9 +8,10 @@ test('the guarded race is cheap and moves few pods', async () => {
   const { dollars, evictions, steps } = await raceOnVirtualTime(scenarios['guarded']!, { seed: 1 });
   const settled = steps.find(({ name }) => name === '100 pods')!;
   // What is left has pods that must not be disrupted, on machines that are small for it.
-  expect(dollars).toBeLessThan(0.75);
-  expect(evictions).toBeLessThan(43);
-  expect(settled.dollarsPerHour).toBeLessThan(6);
+  expect(dollars).toBeLessThan(0.9);
+  // Upstream moves 32 at least, and pays more than twice as much in the end.
+  expect(evictions).toBeLessThan(32);
+  expect(settled.dollarsPerHour).toBeLessThan(7);
   expect(settled.stableSeconds).toBeLessThan(120);
 }, 300_000);
 
@@ -18,9 +19,9 @@ test('few pods are moved where protected ones hold large nodes beside small ones
   const { dollars, evictions, steps } = await raceOnVirtualTime(scenarios['guarded-late']!, { seed: 2 });
   const settled = steps.find(({ name }) => name === '100 pods')!;
   // Small nodes that save little wait until they are ten minutes old, which the race does not.
-  expect(dollars).toBeLessThan(0.75);
-  expect(evictions).toBeLessThan(32);
-  expect(settled.dollarsPerHour).toBeLessThan(7.5);
+  expect(dollars).toBeLessThan(1);
+  expect(evictions).toBeLessThan(20);
+  expect(settled.dollarsPerHour).toBeLessThan(11);
 }, 300_000);
 
 test('a minute after the scale-down the plain race is near the bound', async () => {

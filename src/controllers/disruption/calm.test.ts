@@ -56,7 +56,7 @@ describe('where more young nodes could go than the budget lets', () => {
   });
 
   test('what a protected pod costs keeps no node whose pods have room beside it', async () => {
-    await start('1', { a: 3, b: 3 });
+    await start('1', { a: 1, b: 1 });
     await machine(world, 'large', { type: 'c-16x' });
     await pin('large');
     await world.advance(minute);

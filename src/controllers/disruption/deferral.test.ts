@@ -90,7 +90,7 @@ test('a node that got a pod while it waited stands its trial anew', async () => 
   await start();
   await busy('a', '500m');
   await busy('b', '600m');
-  await busy('c', '200m', 10);
+  await busy('c', '100m', 20);
   run();
   await world.advance(15_000);
   expect(await leaving()).toEqual(['b']);
@@ -147,7 +147,7 @@ test('while a budget is used up nobody looks again and again, though nodes of an
   await openPool(world, { name: 'other', template, spec: { disruption: { budgets: [{ nodes: '100%' }] } } });
   await busy('a', '500m');
   await busy('b', '600m');
-  await busy('c', '250m', 10);
+  await busy('c', '100m', 25);
   await machine(world, 'd', { pool: 'other' });
   const containers = [{ name: 'main', image: 'app', resources: { requests: { cpu: '3900m' } } }];
   await runningPod(world, 'large', 'd', { spec: { containers } });

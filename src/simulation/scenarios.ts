@@ -43,32 +43,32 @@ const halves = { activeMs: 80 * minute, restMs: 40 * minute, twoReplicas: 0.25 }
 const usual = {
   ...halves,
   pods: 268,
-  strays: 0.1,
-  podCpus: ['50m', '100m', '100m', '250m', '500m', '500m', '500m', '500m', '1500m', '2500m'],
+  strays: 0.05,
+  podCpus: ['50m', '100m', '100m', '250m', '250m', '500m', '500m', '500m', '1', '2'],
   expireAfter: ['4h', '12h', '24h'],
-  reaching: { service: 0.15, machine: 0.2, pool: 0.03 },
+  reaching: { service: 0.12, machine: 0.15, pool: 0.02 },
 } as const satisfies Partial<ScenarioShape>;
 
 const small = {
   ...halves,
   pods: 30,
-  changeEveryMs: minute,
-  faultEveryMs: 4 * minute,
+  changeEveryMs: 90_000,
+  faultEveryMs: 5 * minute,
   reaching: { service: 0.5, machine: 0.5, pool: 0.2 },
 } as const;
 
 /** Denser: faults of a cloud bite only while machines are bought, and its worlds are one of ten. */
-const ofProvider = { ...small, faultEveryMs: 100_000 } as const;
+const ofProvider = { ...small, faultEveryMs: 2 * minute } as const;
 
 export const scenarios: readonly ScenarioShape[] = [
   {
     ...usual,
     name: 'faults',
     description: 'everything at once: users at work, and something broken most of the time',
-    changeEveryMs: 33_000,
-    faultEveryMs: 4 * minute,
+    changeEveryMs: 34_000,
+    faultEveryMs: 5 * minute,
   },
-  { ...usual, name: 'busy', description: 'users at work, nothing broken', changeEveryMs: 33_000 },
+  { ...usual, name: 'busy', description: 'users at work, nothing broken', changeEveryMs: 34_000 },
   {
     ...usual,
     name: 'calm',
@@ -85,8 +85,8 @@ export const scenarios: readonly ScenarioShape[] = [
     ...usual,
     name: 'crashes',
     description: 'the autoscaler dies, hangs and loses its lease all the time',
-    changeEveryMs: 33_000,
-    faultEveryMs: 3 * minute,
+    changeEveryMs: 34_000,
+    faultEveryMs: 5 * minute,
     faults: ['process/'],
     twoReplicas: 0.5,
   },
@@ -94,16 +94,16 @@ export const scenarios: readonly ScenarioShape[] = [
     ...usual,
     name: 'storm',
     description: 'an API server that is slow, refuses, forgets and loses answers',
-    changeEveryMs: 33_000,
-    faultEveryMs: 3 * minute,
+    changeEveryMs: 34_000,
+    faultEveryMs: 5 * minute,
     faults: ['api/'],
   },
   {
     ...usual,
     name: 'bad-cloud',
     description: 'clouds without capacity, with lost answers, and machines that do not join or die',
-    changeEveryMs: 33_000,
-    faultEveryMs: 3 * minute,
+    changeEveryMs: 34_000,
+    faultEveryMs: 5 * minute,
     faults: ['cloud/', 'node/'],
   },
   {

@@ -5,6 +5,7 @@ import { capacityTypes, labels } from '../../api/labels.ts';
 import type { Random } from '../../base/random.ts';
 import type { InstanceType } from '../../cloud/provider.ts';
 import type { Sells } from '../contract.ts';
+import { chance, pick } from '../draw.ts';
 
 /** The label by which a scripted cloud names a reservation. */
 export const reservationLabel = 'cloud.simulation/reservation';
@@ -137,15 +138,20 @@ export class Market {
     };
   }
 
-  /** Spot prices of one zone move, within half and twice what they are on average. */
+  /** The spot price of a type in a zone moves, within half and twice what it is on average; now and then those of a whole zone do. */
   movePrices(random: Random): void {
-    const zone = this.#zones[random.int(this.#zones.length)]!;
+    const { zone, type } = pick(random, this.#spot())!;
+    const isWide = chance(random, 0.1);
     const factor = 0.8 + random.next() * 0.45;
-    for (const lot of this.#lots.values()) {
-      if (lot.zone !== zone || lot.capacityType !== capacityTypes.spot) continue;
+    for (const lot of this.#spot()) {
+      if (lot.zone !== zone || !(isWide || lot.type === type)) continue;
       lot.price = Math.min(lot.listPrice * 2, Math.max(lot.listPrice / 2, lot.price * factor));
     }
     this.#shown = undefined;
+  }
+
+  #spot(): Lot[] {
+    return [...this.#lots.values()].filter(({ capacityType }) => capacityType === capacityTypes.spot);
   }
 
   #typeOf({ name, cpus, memoryGib }: TypeShape): InstanceType {

@@ -24,8 +24,9 @@ describe('a world whose promises are kept', () => {
   const world = ['small', '--seed', '5', '--hours', '0.2'];
 
   test('ends with 0 and a summary', () => {
-    const { code, stdout } = simulate(...world);
+    const { code, stdout, stderr } = simulate(...world);
     expect(code).toBe(0);
+    expect(stderr).toContain('note: nothing is changed and nothing fails in 0.2 h');
     expect(stdout.split('\n')[0]).toMatch(/^scenario small, seed 5, 0.2 h: \d+ nodes and \d+ pods at the median$/);
     for (const line of ['cost', 'pending', 'disruptions', 'happenings', 'faults', 'invariants', 'hash']) {
       expect(stdout).toMatch(new RegExp(`^  ${line} +\\S`, 'm'));

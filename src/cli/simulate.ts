@@ -46,6 +46,11 @@ async function run(name: string, flags: SimulateFlags): Promise<void> {
     throw new UsageError(`no scenario is named ${name}; there are ${scenarios.map((s) => s.name).join(', ')}`);
   const { seed, hours, events } = flags;
   const whole = planOf(shape, seed, hours);
+  if (!whole.moments.some(({ what }) => what === 'happening'))
+    console.error(
+      `karpenter: note: nothing is changed and nothing fails in ${hours} h: a world fills up first, and rests for ` +
+        `${Math.round(shape.restMs / 60_000)} minutes in the end; 2 h have it all`,
+    );
   const plan = events === undefined ? whole : prefixOf(whole, events);
   const progress = new ProgressLine(process.stderr, new RealClock());
   let doing = `${name}, seed ${seed}`;

@@ -74,6 +74,8 @@ test('pods that will be together are, and the first of them is anywhere', () => 
   expect(broken([podOf('x-1', 'n1', together), podOf('x-2', 'n2')])).toEqual([]);
   expect(broken([podOf('x-1', 'n1', together), podOf('x-2', 'n3')])).toHaveLength(1);
   expect(broken([podOf('y-1', 'n1', together)])).toHaveLength(1);
+  // Nobody counts on a pod whose node is gone.
+  expect(broken([podOf('x-1', 'n1', together), podOf('x-2', 'gone')])).toEqual([]);
 });
 
 test('a pod is in the zone of its volume', () => {

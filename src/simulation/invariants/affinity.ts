@@ -71,8 +71,10 @@ function neighbours(facts: Facts, pod: Pod, node: Node, key: string): Pod[] {
   return nodes.flatMap((one) => podsOn(facts, one)).filter((one) => isOther(one, pod) && !hasEnded(one));
 }
 
+/** kube-scheduler knows nothing of pods whose Node is gone: they will be collected. */
 function placedPods(facts: Facts): Pod[] {
-  return facts.list<Pod>(collections.pods).filter((pod) => pod.spec.nodeName && !hasEnded(pod));
+  const nodes = new Set(facts.list<Node>(collections.nodes).map(nameOf));
+  return facts.list<Pod>(collections.pods).filter((pod) => nodes.has(pod.spec.nodeName ?? '') && !hasEnded(pod));
 }
 
 function isOther({ metadata }: Pod, pod: Pod): boolean {

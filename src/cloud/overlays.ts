@@ -6,12 +6,7 @@ import type { NodeClaim } from '../api/node-claim.ts';
 import type { NodeOverlay } from '../api/node-overlay.ts';
 import type { NodePool } from '../api/node-pool.ts';
 import { Quantity } from '../kube/quantity.ts';
-import {
-  compatible,
-  mergeRequirements,
-  requirementsOf,
-  requirementsOfLabels,
-} from '../scheduling/requirements.ts';
+import { compatible, mergeRequirements, requirementsOf, requirementsOfLabels } from '../scheduling/requirements.ts';
 import { isInsufficientCapacity, UnevaluatedNodePoolError } from './errors.ts';
 import { forwarding } from './forwarding.ts';
 import type { CloudProvider, Instance, InstanceType } from './provider.ts';

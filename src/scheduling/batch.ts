@@ -388,10 +388,15 @@ class Reader {
       }
     }
     const distinct = new Distinct<LabelClass>();
+    const known = labelTextsFor(relevant);
     const classify = (pod: Pod): number => {
       const { namespace = 'default', labels } = pod.metadata;
-      let text = namespace;
-      for (const key in labels) if (relevant.has(key)) text += `\n${key}\n${labels[key]}`;
+      let text = known.get(pod.metadata);
+      if (text === undefined) {
+        text = namespace;
+        for (const key in labels) if (relevant.has(key)) text += `\n${key}\n${labels[key]}`;
+        if (Object.isFrozen(pod.metadata)) known.set(pod.metadata, text);
+      }
       const place = distinct.place(text);
       if (place >= 0) return place;
       const seen: Record<string, string> = {};
@@ -404,6 +409,22 @@ class Reader {
     for (const entry of bound) entry.labels = classify(entry.pod);
     return { of, classes: distinct.all };
   }
+}
+
+type LabelTexts = WeakMap<Pod['metadata'], string>;
+
+/** By the labels that selectors look at: what is left of those of pods that cannot change. From one problem to the next they are mostly the same. */
+const labelTexts = new Map<string, LabelTexts>();
+const mostLabelTexts = 8;
+
+function labelTextsFor(relevant: ReadonlySet<string>): LabelTexts {
+  const keys = [...relevant].sort().join('\n');
+  let texts = labelTexts.get(keys);
+  if (!texts) {
+    if (labelTexts.size >= mostLabelTexts) labelTexts.clear();
+    labelTexts.set(keys, (texts = new WeakMap()));
+  }
+  return texts;
 }
 
 function readConstraints(spec: PodSpec, volumes: VolumeAlternatives, policy: PreferencePolicy): ConstraintClass {
@@ -531,12 +552,16 @@ function isFirst(seen: Map<string, Set<string>>, { metadata }: Pod): boolean {
   return names.add(name).size > before;
 }
 
-function allocated(pod: Pod): Pod['status'] {
-  const { status } = pod;
-  const has = (list: readonly { resources?: unknown; allocatedResources?: unknown }[] | undefined): boolean =>
-    list?.some(({ resources, allocatedResources }) => resources !== undefined || allocatedResources !== undefined) ??
-    false;
-  return status && (has(status.containerStatuses) || has(status.initContainerStatuses)) ? status : undefined;
+function allocated({ status }: Pod): Pod['status'] {
+  return status && (isSized(status.containerStatuses) || isSized(status.initContainerStatuses)) ? status : undefined;
+}
+
+function isSized(statuses: readonly { resources?: unknown; allocatedResources?: unknown }[] | undefined): boolean {
+  return (
+    statuses?.some(
+      ({ resources, allocatedResources }) => resources !== undefined || allocatedResources !== undefined,
+    ) ?? false
+  );
 }
 
 function readShape(spec: PodSpec, status: Pod['status']): PodShape | string {
@@ -579,6 +604,8 @@ function queueOrder(
   shapeOf: readonly number[],
   shapes: readonly (PodShape | string)[],
 ): Int32Array {
+  // Most passes are about a pod or two in a cluster of many sizes.
+  if (pods.length < 2) return new Int32Array(pods.length);
   const size = (i: number, name: string): bigint => {
     const shape = shapes[i]!;
     return typeof shape === 'string' ? 0n : (shape.amounts.get(name) ?? 0n);

@@ -27,13 +27,17 @@ export interface Daemon {
   readonly terms: readonly NodeSelectorTerm[];
 }
 
+/** DaemonSets that cannot change, and have the shape of one. */
+const sound = new WeakSet<DaemonSet>();
+
 /** The daemons of a problem. Unreadable ones become errors. */
 export function readDaemons(problem: Problem, errors: ObjectError[]): Daemon[] {
   const newest = newestPods(problem);
   const daemons: Daemon[] = [];
   for (const set of problem.daemonSets ?? []) {
     const name = `${set.metadata.namespace ?? 'default'}/${set.metadata.name}`;
-    const wrong = daemonSetShape(set);
+    const wrong = sound.has(set) ? undefined : daemonSetShape(set);
+    if (wrong === undefined && Object.isFrozen(set)) sound.add(set);
     if (wrong !== undefined) {
       errors.push({ object: `DaemonSet/${name}`, reason: wrong });
       continue;
@@ -76,10 +80,7 @@ function newestPods(problem: Problem): Map<string, Pod> {
     problem.daemonSets?.map(({ metadata }: DaemonSet) => `${metadata.namespace ?? 'default'}/${metadata.name}`),
   );
   for (const pod of problem.pods) {
-    const owners = pod?.metadata?.ownerReferences;
-    const owner = Array.isArray(owners)
-      ? (owners as NonNullable<typeof owners>).find((o) => o?.kind === 'DaemonSet')
-      : undefined;
+    const owner = daemonSetOf(pod?.metadata?.ownerReferences);
     if (!owner) continue;
     const key = `${pod.metadata.namespace ?? 'default'}/${owner.name}`;
     if (!known.has(key)) continue;
@@ -88,6 +89,14 @@ function newestPods(problem: Problem): Map<string, Pod> {
       newest.set(key, pod);
   }
   return newest;
+}
+
+/** By hand: it is asked of every pod there is. */
+function daemonSetOf(owners: Pod['metadata']['ownerReferences']): { readonly name: string } | undefined {
+  if (!Array.isArray(owners)) return undefined;
+  const list: NonNullable<typeof owners> = owners;
+  for (let i = 0; i < list.length; i++) if (list[i]?.kind === 'DaemonSet') return list[i];
+  return undefined;
 }
 
 /** A place where daemons may run: a kind of node to buy, or a node that exists. */

@@ -228,22 +228,15 @@ export class PodClasses {
     const { space, dialects } = this.#context;
     let problem: string | undefined;
     const wishes = dialects.map(({ labels: set }): NodeWish | undefined => {
-      const wrong = nodeSelectionProblem(c, set);
-      if (wrong !== undefined) {
-        problem ??= wrong;
+      const asked = askedOf(c, set);
+      if (typeof asked === 'string') {
+        problem ??= asked;
         return undefined;
       }
-      const strict = mergeRequirements(
-        requirementsOfLabels(c.nodeSelector, set),
-        requirementsOf(c.nodeTerms[0]?.matchExpressions ?? [], set),
-      );
-      const preferred = requirementsOf(c.preferredNodeTerms[0]?.preference.matchExpressions ?? [], set);
-      const all = mergeRequirements(strict, preferred);
       return {
-        all: space.intern(all),
-        strict: space.intern(strict),
-        volumes:
-          c.volumes.length === 0 ? [space.empty] : c.volumes.map((place) => space.intern(requirementsOf(place, set))),
+        all: space.intern(asked.all),
+        strict: space.intern(asked.strict),
+        volumes: asked.volumes.length === 0 ? [space.empty] : asked.volumes.map((place) => space.intern(place)),
       };
     });
     const text = JSON.stringify(c.tolerations);
@@ -275,6 +268,37 @@ export class PodClasses {
     }
     return id;
   }
+}
+
+/** What constraints ask of a node's labels in the words of one cloud, before it has numbers. */
+interface Asked {
+  readonly all: Requirements;
+  readonly strict: Requirements;
+  readonly volumes: readonly Requirements[];
+}
+
+/** Equal constraints are one object from one problem to the next (see batch.ts), and never change: they are read once. */
+const askedBefore = new WeakMap<Constraints, Map<LabelSet, Asked | string>>();
+
+/** Or why the node selection cannot be used. */
+function askedOf(c: Constraints, set: LabelSet): Asked | string {
+  let bySet = askedBefore.get(c);
+  if (!bySet) askedBefore.set(c, (bySet = new Map()));
+  let asked = bySet.get(set);
+  if (asked === undefined) bySet.set(set, (asked = readAsked(c, set)));
+  return asked;
+}
+
+function readAsked(c: Constraints, set: LabelSet): Asked | string {
+  const wrong = nodeSelectionProblem(c, set);
+  if (wrong !== undefined) return wrong;
+  const strict = mergeRequirements(
+    requirementsOfLabels(c.nodeSelector, set),
+    requirementsOf(c.nodeTerms[0]?.matchExpressions ?? [], set),
+  );
+  const preferred = requirementsOf(c.preferredNodeTerms[0]?.preference.matchExpressions ?? [], set);
+  const all = mergeRequirements(strict, preferred);
+  return { all, strict, volumes: c.volumes.map((place) => requirementsOf(place, set)) };
 }
 
 const everyNode: NodeFilter = { signature: '', terms: [], tolerations: undefined };

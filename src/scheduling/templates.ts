@@ -189,7 +189,7 @@ export function poolRequirements(pool: NodePool, labelSet: LabelSet): Map<string
     : `its requirements contradict each other: no value of ${contradiction} satisfies all of them`;
 }
 
-/** Of pools that cannot change: what they ask for in the words of a cloud, or why that cannot be. */
+/** Of pools that cannot change and have the shape of one: what they ask for in the words of a cloud, or why that cannot be. */
 const asked = new WeakMap<NodePool, { readonly labels: LabelSet; readonly read: Requirements | string }>();
 
 function knownRequirements(pool: NodePool, labelSet: LabelSet): Requirements | string {
@@ -203,8 +203,10 @@ function knownRequirements(pool: NodePool, labelSet: LabelSet): Requirements | s
 function readTemplate(pool: NodePool, index: number, inputs: TemplateInputs): Template | string {
   const { problem, space, axis, dialects } = inputs;
   const name = pool.metadata.name ?? '';
-  const wrong = nodePoolShape(pool);
-  if (wrong !== undefined) return wrong;
+  if (!asked.has(pool)) {
+    const wrong = nodePoolShape(pool);
+    if (wrong !== undefined) return wrong;
+  }
   const dialect = dialects.of(name);
   const own = knownRequirements(pool, dialect.labels);
   if (typeof own === 'string') return own;

@@ -316,7 +316,7 @@ class Compiler {
     for (const node of this.#nodes) {
       if (node.leaving) continue;
       const dialect = this.#dialects.of(node.nodePool);
-      const parts: string[] = [String(dialect.index), node.closedToMoves ? 'closed' : '', JSON.stringify(node.taints)];
+      const parts: string[] = [String(dialect.index), node.closedToMoves ? 'closed' : '', textOf(node.taints)];
       const labels: Record<string, string> = {};
       for (const key of asked) {
         const value = node.labels[key];
@@ -372,17 +372,24 @@ class Compiler {
     return [...asked].sort();
   }
 
+  /** By kind: what the daemons take that belong on its nodes. */
+  readonly #daemonsOf = new Map<NodeKind, ReadonlyMap<string, bigint>>();
+
+  #daemonsOn(kind: NodeKind): ReadonlyMap<string, bigint> {
+    let expected = this.#daemonsOf.get(kind);
+    if (!expected) {
+      const { labels } = this.#dialects.all[kind.dialect]!;
+      const place = { taints: kind.taints, requirements: kind.labels, mayBeUndefined: new Set<string>(), labels };
+      expected = overheadOf(this.#daemons.filter((daemon) => daemonWishes(daemon, place).length > 0));
+      this.#daemonsOf.set(kind, expected);
+    }
+    return expected;
+  }
+
   /** Daemons that belong on the node and are not there yet keep their place. */
   #subtractDaemons(node: StateNode, kind: NodeKind): void {
     if (this.#daemons.length === 0) return;
-    const place = {
-      taints: node.taints,
-      requirements: kind.labels,
-      mayBeUndefined: new Set<string>(),
-      labels: this.#dialects.of(node.nodePool).labels,
-    };
-    const expected = overheadOf(this.#daemons.filter((daemon) => daemonWishes(daemon, place).length > 0));
-    for (const [name, nano] of expected) {
+    for (const [name, nano] of this.#daemonsOn(kind)) {
       const missing = nano - (node.daemonRequests.get(name) ?? 0n);
       if (missing > 0n) node.available.set(name, (node.available.get(name) ?? 0n) - missing);
     }
@@ -434,6 +441,15 @@ class Compiler {
       }
     }
   }
+}
+
+/** A node that did not change has the taints it had in the problem before: the same list, see state-nodes.ts. */
+const asText = new WeakMap<readonly Taint[], string>();
+
+function textOf(taints: readonly Taint[]): string {
+  let text = asText.get(taints);
+  if (text === undefined) asText.set(taints, (text = JSON.stringify(taints)));
+  return text;
 }
 
 /** A node that did not change has the labels it had in the problem before: the same object, see state-nodes.ts. */

@@ -30,6 +30,16 @@ describe('a budget', () => {
     expect(limits.firstBlocked([boundPod('db', 'node-1'), web()], now)?.budgets).toEqual(['default/pdb']);
   });
 
+  test('is asked again about pods that it was asked about: what protects them ends', () => {
+    const annotations = { 'karpenter.sh/do-not-disrupt': '1h' };
+    const timed = { ...web({ annotations }), status: { phase: 'Running', startTime: '2026-01-01T00:00:00Z' } };
+    const pods = Object.freeze([boundPod('db', 'node-1'), timed]);
+    const limits = new PdbLimits([budget('pdb', { minAvailable: 1 }, 0)]);
+    expect(limits.firstBlocked(pods, now)).toBeUndefined();
+    expect(limits.firstBlocked(pods, now + 3_600_000)?.pod).toBe(timed);
+    expect(new PdbLimits([budget('pdb', { minAvailable: 1 })]).firstBlocked(pods, now + 3_600_000)).toBeUndefined();
+  });
+
   test('blocks nobody while it allows some', () => {
     expect(new PdbLimits([budget('pdb', { minAvailable: 1 })]).blocking(web(), now)).toEqual([]);
   });

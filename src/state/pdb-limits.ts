@@ -58,6 +58,8 @@ const sorted = new WeakMap<object, ReadonlyMap<string, NamespaceBudgets>>();
 /** The budgets of a cluster at one moment. */
 export class PdbLimits {
   readonly #byNamespace: ReadonlyMap<string, NamespaceBudgets>;
+  /** By list of pods that cannot change: those that budgets are about. A node has the same pods for many passes, and most have no budget. */
+  readonly #guarded = new WeakMap<object, readonly Guarded[]>();
 
   constructor(budgets: Iterable<PodDisruptionBudget>) {
     const known = sorted.get(budgets);
@@ -78,11 +80,23 @@ export class PdbLimits {
     pods: Iterable<Pod>,
     now: number,
   ): { readonly pod: Pod; readonly budgets: readonly string[] } | undefined {
-    for (const pod of pods) {
-      const budgets = this.blocking(pod, now);
+    for (const { pod, mine } of this.#guardedAmong(pods)) {
+      const budgets = inTheWay(pod, mine, now, allowsNone);
       if (budgets.length > 0) return { pod, budgets };
     }
     return undefined;
+  }
+
+  #guardedAmong(pods: Iterable<Pod>): readonly Guarded[] {
+    const known = this.#guarded.get(pods);
+    if (known) return known;
+    const guarded: Guarded[] = [];
+    for (const pod of pods) {
+      const mine = this.#of(pod);
+      if (mine.length > 0) guarded.push({ pod, mine });
+    }
+    if (Object.isFrozen(pods)) this.#guarded.set(pods, guarded);
+    return guarded;
   }
 
   /** The budgets that will never let a pod go, whatever its siblings do: it makes no sense to wait for its eviction. */
@@ -96,17 +110,37 @@ export class PdbLimits {
   }
 
   #blocking(pod: Pod, now: number, blocks: (budget: PodDisruptionBudget) => boolean): readonly string[] {
-    const mine = this.#byNamespace.get(pod.metadata.namespace ?? '')?.of(pod.metadata.labels) ?? [];
-    if (mine.length === 0 || !isEvictable(pod, now)) return none;
-    // The eviction API refuses to choose between budgets.
-    if (mine.length > 1) return mine.map(({ budget }) => keyOf(budget));
-    const { budget } = mine[0]!;
-    if (budget.spec?.unhealthyPodEvictionPolicy === 'AlwaysAllow' && isUnready(pod)) return none;
-    return blocks(budget) ? [keyOf(budget)] : none;
+    return inTheWay(pod, this.#of(pod), now, blocks);
+  }
+
+  #of({ metadata }: Pod): readonly Budget[] {
+    return this.#byNamespace.get(metadata.namespace ?? '')?.of(metadata.labels) ?? noBudgets;
   }
 }
 
+/** A pod with the budgets that select it. */
+interface Guarded {
+  readonly pod: Pod;
+  readonly mine: readonly Budget[];
+}
+
 const none: readonly string[] = Object.freeze([]);
+const noBudgets: readonly Budget[] = Object.freeze([]);
+
+/** Those of a pod's budgets that keep it from being evicted. */
+function inTheWay(
+  pod: Pod,
+  mine: readonly Budget[],
+  now: number,
+  blocks: (budget: PodDisruptionBudget) => boolean,
+): readonly string[] {
+  if (mine.length === 0 || !isEvictable(pod, now)) return none;
+  // The eviction API refuses to choose between budgets.
+  if (mine.length > 1) return mine.map(({ budget }) => keyOf(budget));
+  const { budget } = mine[0]!;
+  if (budget.spec?.unhealthyPodEvictionPolicy === 'AlwaysAllow' && isUnready(pod)) return none;
+  return blocks(budget) ? [keyOf(budget)] : none;
+}
 
 function byNamespace(budgets: Iterable<PodDisruptionBudget>): ReadonlyMap<string, NamespaceBudgets> {
   const all = new Map<string, NamespaceBudgets>();

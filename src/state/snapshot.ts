@@ -60,7 +60,7 @@ export function snapshotProblem(state: ClusterState, options: SnapshotOptions): 
     labels: { ...labelsOfOrphans(state, options), ...catalog.labels },
     nodes,
     nodeClaims,
-    pods: [...pending, ...placedPods(state, options.held)],
+    pods: withPlaced(pending, state, options.held),
     podDisruptionBudgets: sources.podDisruptionBudgets.list(),
     daemonSets: sources.daemonSets.list(),
     namespaces: sources.namespaces.list(),
@@ -94,14 +94,16 @@ function promisesTo(state: ClusterState, pending: readonly Pod[]): Record<string
   return promised;
 }
 
-/** Pods on nodes, and the daemons among those without one: the newest pod of a DaemonSet stands for all it will make. */
-function* placedPods(state: ClusterState, held?: (pod: Pod) => boolean): Generator<Pod, void, undefined> {
+/** And pods on nodes, and the daemons among those without one: the newest pod of a DaemonSet stands for all it will make. */
+function withPlaced(pending: readonly Pod[], state: ClusterState, held?: (pod: Pod) => boolean): Pod[] {
+  const pods = [...pending];
   for (const pod of state.sources.pods.list()) {
     if (!pod.spec.nodeName || isTerminal(pod)) continue;
     if (held?.(pod) && state.nodeByName(pod.spec.nodeName)?.markedForDeletion) continue;
-    yield pod;
+    pods.push(pod);
   }
-  for (const pod of state.daemonSetPods().values()) if (!pod.spec.nodeName) yield pod;
+  for (const pod of state.daemonSetPods().values()) if (!pod.spec.nodeName) pods.push(pod);
+  return pods;
 }
 
 function namesOf(state: ClusterState, keys: Iterable<string> = []): string[] {

@@ -17,6 +17,14 @@ const noStrings: StringMap = {};
 
 const isLeaving = (taint: Taint): boolean => isSameTaint(taint, leavingTaint);
 
+function isTrue(
+  conditions: readonly { readonly type: string; readonly status: string }[] = [],
+  wanted: string,
+): boolean {
+  for (const { type, status } of conditions) if (type === wanted && status === 'True') return true;
+  return false;
+}
+
 /**
  * One machine of the cluster. A live view: it shows the newest Node, NodeClaim and pods. Only ClusterState changes it
  * (the methods below `ClusterState calls these`).
@@ -33,6 +41,8 @@ export class StateNode {
   #last: Node | NodeClaim | undefined;
   // What follows from the Node and the NodeClaim is asked for all day and changes with them only.
   #deleted = false;
+  #instanceTerminating = false;
+  #ready: boolean | undefined;
   #registered = false;
   #initialized = false;
   #labels: StringMap = noStrings;
@@ -207,12 +217,18 @@ export class StateNode {
   #isDeleted(): boolean {
     const claim = this.#nodeClaim;
     if (!claim) return this.#node?.metadata.deletionTimestamp !== undefined;
-    if (claim.metadata.deletionTimestamp !== undefined) return true;
-    return (
-      claim.status?.conditions?.some(
-        ({ type, status }) => type === nodeClaimConditions.instanceTerminating && status === 'True',
-      ) ?? false
-    );
+    return claim.metadata.deletionTimestamp !== undefined || this.#instanceTerminating;
+  }
+
+  /** Whether its instance is going already, as its NodeClaim says. */
+  get instanceTerminating(): boolean {
+    return this.#instanceTerminating;
+  }
+
+  /** Whether its Node says that it is ready. */
+  get ready(): boolean {
+    this.#ready ??= isTrue(this.#node?.status?.conditions, 'Ready');
+    return this.#ready;
   }
 
   /** Nothing may be planned on it: it is marked, or deleted already. */
@@ -252,6 +268,8 @@ export class StateNode {
   #conclude(): void {
     this.#registered = this.#hasReached(labels.registered);
     this.#initialized = this.#hasReached(labels.initialized);
+    this.#instanceTerminating = isTrue(this.#nodeClaim?.status?.conditions, nodeClaimConditions.instanceTerminating);
+    this.#ready = undefined;
     this.#deleted = this.#isDeleted();
     this.#labels = this.#own.metadata.labels ?? noStrings;
     this.#taints = undefined;

@@ -2,10 +2,8 @@
 // How many nodes of each pool may be disrupted now: what its budgets allow, less those that are on their way out or
 // not in service for whatever reason.
 import { allowedDisruptions, type BudgetWindow, budgetProblem } from '../../api/budgets.ts';
-import { hasTrueConditions, nodeClaimConditions } from '../../api/conditions.ts';
 import type { NodePool } from '../../api/node-pool.ts';
 import { planted } from '../../base/defects.ts';
-import type { Node } from '../../kube/kinds.ts';
 import type { StateNode } from '../../state/state-node.ts';
 import { isInWindow } from './cron-window.ts';
 import type { Machines } from './snapshot.ts';
@@ -39,7 +37,7 @@ export function poolBudgets({ machines, pools, reason, now }: BudgetOptions): Po
     for (const machine of machines.nodesOfPool(pool.metadata.name ?? '')) {
       if (!isInService(machine)) continue;
       nodes++;
-      if (machine.markedForDeletion || !isReady(machine.node)) disrupting++;
+      if (machine.markedForDeletion || !machine.ready) disrupting++;
     }
     const { budgets: own } = pool.spec.disruption ?? {};
     const isActive = (window: BudgetWindow): boolean => isInWindow(window, now);
@@ -53,14 +51,8 @@ export function poolBudgets({ machines, pools, reason, now }: BudgetOptions): Po
  * A machine that is still coming up serves nobody: counting it would let a share grow by nodes that replace others. One
  * whose instance is going already is past all budgets.
  */
-function isInService({ initialized, nodeClaim }: StateNode): boolean {
-  return (
-    initialized && nodeClaim !== undefined && !hasTrueConditions(nodeClaim, nodeClaimConditions.instanceTerminating)
-  );
-}
-
-function isReady(node: Node | undefined): boolean {
-  return node?.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false;
+function isInService({ initialized, managed, instanceTerminating }: StateNode): boolean {
+  return initialized && managed && !instanceTerminating;
 }
 
 /** What is left of budgets while a method chooses. */

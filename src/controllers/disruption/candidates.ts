@@ -130,6 +130,11 @@ interface PodsOfMachine {
   readonly rescheduleCost: number;
 }
 
+/** The pods of a machine that may protect themselves by their annotation. */
+export function annotatedPodsOf(machine: StateNode): readonly Pod[] {
+  return podsOf(machine).annotated;
+}
+
 /** Every pass looks at every machine, and nearly all have the pods they had: a machine gives the same list until they change. */
 const known = new WeakMap<Iterable<Pod>, PodsOfMachine>();
 
@@ -137,7 +142,7 @@ function podsOf(machine: StateNode): PodsOfMachine {
   const list = machine.pods();
   let pods = known.get(list);
   if (!pods) {
-    const all = [...list];
+    const all = Object.freeze([...list]);
     const reschedulable = all.filter(isReschedulable);
     pods = {
       all,

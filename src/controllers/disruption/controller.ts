@@ -11,12 +11,12 @@ import type { CloudRegistry } from '../../cloud/registry.ts';
 import { keyOf } from '../../kube/object.ts';
 import { type Controller, type ReconcileContext, type Result, singleton } from '../../runtime/controller.ts';
 import { ChangeMonitor, type Logger, objectField } from '../../runtime/logging.ts';
-import { type GaugeSample, GaugeStore } from '../../runtime/metrics.ts';
 import { type PoolCatalog, PoolCatalogReader } from '../../state/pool-catalog.ts';
+import type { StateNode } from '../../state/state-node.ts';
 import type { ControllerContext } from '../nodeclaim/context.ts';
 import { protectionEvents } from '../pod-protection.ts';
-import type { PoolBudget } from './budgets.ts';
-import type { Candidate } from './candidates.ts';
+import { BudgetGauges } from './budget-gauges.ts';
+import { annotatedPodsOf, type Candidate } from './candidates.ts';
 import { Clockwork } from './clockwork.ts';
 import { isInWindow } from './cron-window.ts';
 import { poolBlocked, tellApproved, tellBlocked, tellCandidate, tellRejected, tellUnconsolidatable } from './events.ts';
@@ -61,7 +61,7 @@ export class Disruption {
   readonly #context: ControllerContext;
   readonly #clouds: CloudRegistry;
   readonly #catalogs: PoolCatalogReader;
-  readonly #budgetGauges = new Map<string, GaugeStore>();
+  readonly #budgetGauges: BudgetGauges;
   readonly #invalidBudgets: ChangeMonitor;
   /** When each method was last asked. Monotonic. */
   readonly #lastRuns = new Map<string, number>();
@@ -90,6 +90,7 @@ export class Disruption {
     this.#clouds = context.cloudsFor('disruption');
     this.#catalogs = new PoolCatalogReader({ registry: this.#clouds, clock: context.clock });
     this.#invalidBudgets = new ChangeMonitor(context.clock);
+    this.#budgetGauges = new BudgetGauges(context.metrics);
     const { clock, log, metrics } = context;
     const reconcile = (signal: AbortSignal, run: ReconcileContext): Promise<Result> => this.#reconcile(signal, run);
     this.controller = singleton({ name: 'disruption', reconcile, clock, log, metrics });
@@ -153,12 +154,14 @@ export class Disruption {
     const { state } = this.#context;
     const all = this.#waiting.keys();
     const leaving = all.size > mostLeaving ? none : all;
-    const changes = [...state.nodes()].filter(
-      (machine) =>
-        machine.nodeClaim !== undefined &&
+    const changes: StateNode[] = [];
+    for (const machine of state.nodes())
+      if (
+        machine.managed &&
         !machine.markedForDeletion &&
-        DisruptionMarks.isLeaving(machine) !== leaving.has(machine.key),
-    );
+        DisruptionMarks.isLeaving(machine) !== leaving.has(machine.key)
+      )
+        changes.push(machine);
     await Promise.all(
       changes.map(async (machine) => {
         try {
@@ -405,24 +408,9 @@ export class Disruption {
       metrics
         .gauge(disruptionMetrics.eligibleNodes)
         .set({ reason: method.reason.toLowerCase() }, view.candidates.length);
-    this.#showBudgets(budgets, method.reason);
+    this.#budgetGauges.show(budgets, method.reason);
     for (const { pool, nodes, allowed, problem } of budgets)
       if (nodes > 0 && allowed === 0) clusters.karpenter.events.publish(poolBlocked(pool, method.reason, problem));
-  }
-
-  #showBudgets(budgets: readonly PoolBudget[], reason: string): void {
-    const { metrics } = this.#context;
-    let store = this.#budgetGauges.get(reason);
-    if (!store) this.#budgetGauges.set(reason, (store = new GaugeStore()));
-    const samples = new Map<string, GaugeSample[]>();
-    for (const { pool, allowed, disrupting } of budgets) {
-      const labels = { nodepool: keyOf(pool), reason };
-      samples.set(keyOf(pool), [
-        { gauge: metrics.gauge(disruptionMetrics.allowedDisruptions), labels, value: allowed },
-        { gauge: metrics.gauge(disruptionMetrics.nodesConsumingBudgets), labels, value: disrupting },
-      ]);
-    }
-    store.replaceAll(samples);
   }
 
   /** What to begin with at once; what has to stand the test of time first is noted. */
@@ -523,7 +511,7 @@ export class Disruption {
     const now = clock.now();
     for (const machine of state.nodes()) {
       if (!machine.managed) continue;
-      for (const pod of machine.pods()) clusters.workload.events.publish(...protectionEvents(pod, now));
+      for (const pod of annotatedPodsOf(machine)) clusters.workload.events.publish(...protectionEvents(pod, now));
     }
   }
 
@@ -531,14 +519,12 @@ export class Disruption {
   async #takeBackLostCommands(signal: AbortSignal, log: Logger): Promise<boolean> {
     const { state } = this.#context;
     const { queue, marks } = this.#options;
-    const lost = [...state.nodes()].filter(
-      (machine) =>
-        machine.node !== undefined &&
-        machine.nodeClaim !== undefined &&
-        !machine.markedForDeletion &&
-        !queue.has(machine.key) &&
-        DisruptionMarks.on(machine),
-    );
+    const lost: StateNode[] = [];
+    for (const machine of state.nodes()) {
+      const { node, nodeClaim, markedForDeletion, key } = machine;
+      if (!node || !nodeClaim || markedForDeletion || !DisruptionMarks.on(machine) || queue.has(key)) continue;
+      lost.push(machine);
+    }
     const cleared = await Promise.all(
       lost.map(async (machine) => {
         try {

@@ -28,7 +28,7 @@ export class DisruptionMarks {
   /** Whether a machine carries any. */
   static on({ node, nodeClaim }: StateNode): boolean {
     return (
-      (node?.spec?.taints ?? []).some((taint) => isSameTaint(taint, disruptedTaint)) ||
+      hasTaint(node, disruptedTaint) ||
       (nodeClaim !== undefined && getCondition(nodeClaim, disruptionReason) !== undefined)
     );
   }
@@ -59,7 +59,7 @@ export class DisruptionMarks {
 
   /** Whether pods are asked not to come. */
   static isLeaving({ node }: StateNode): boolean {
-    return node?.spec?.taints?.some((taint) => isSameTaint(taint, leavingTaint)) ?? false;
+    return hasTaint(node, leavingTaint);
   }
 
   /** Asks pods to go elsewhere if they can, or no longer. */
@@ -108,6 +108,14 @@ export class DisruptionMarks {
     }
   }
 }
+
+/** By hand: each pass asks it of every machine. */
+function hasTaint(node: Node | undefined, wanted: typeof leavingTaint): boolean {
+  for (const taint of node?.spec?.taints ?? none) if (isSameTaint(taint, wanted)) return true;
+  return false;
+}
+
+const none: NonNullable<NonNullable<Node['spec']>['taints']> = [];
 
 function withTaints(node: Node, taints: NonNullable<Node['spec']>['taints'] & {}): Node {
   return { ...node, spec: { ...node.spec, taints } };

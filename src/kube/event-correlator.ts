@@ -70,14 +70,16 @@ export class EventCorrelator {
     const group = groupOf(event);
     const now = this.#clock.monotonic();
     let similar = this.#similar.get(group);
-    if (!similar || now - similar.lastSeen > similarWindowMs) similar = { messages: new Set(), lastSeen: now };
+    if (!similar || now - similar.lastSeen > similarWindowMs) {
+      similar = { messages: new Set(), lastSeen: now };
+      this.#similar.set(group, similar);
+    }
     similar.lastSeen = now;
     if (similar.messages.size < similarLimit) similar.messages.add(event.message ?? '');
     const known = similar.messages.has(event.message ?? '');
-    this.#similar.set(group, similar);
-    if (known) return { event, key: identityOf(event) };
+    if (known) return { event, key: identityOf(event, group) };
     const combined = { ...event, message: `${combinedPrefix}${event.message}` };
-    return { event: combined, key: identityOf(combined) };
+    return { event: combined, key: identityOf(combined, group) };
   }
 
   #allowed(event: Event): boolean {
@@ -100,9 +102,9 @@ function groupOf(event: Event): string {
 }
 
 /** What makes two events the same one. Combined events are one whatever they say. */
-function identityOf(event: Event): string {
+function identityOf(event: Event, group = groupOf(event)): string {
   const message = event.message?.startsWith(combinedPrefix) ? combinedPrefix : event.message;
-  return `${groupOf(event)}\0${message}`;
+  return `${group}\0${message}`;
 }
 
 /** A map that forgets what was not used for longest. */

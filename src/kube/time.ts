@@ -11,17 +11,18 @@ export class TimeError extends KarpenterError {
   }
 }
 
-let lastSecond = Number.NaN;
-let lastText = '';
+/** Most times that are written are now, or one of a few that are written again and again: ends of graces, births of machines. */
+const writtenBefore = new Map<number, string>();
+const mostWrittenBefore = 1000;
 
 /** `2026-01-01T00:00:00Z`: what metav1.Time writes; parts of a second are cut off. */
 export function formatTime(ms: number): string {
   const second = Math.floor(ms / 1000);
-  // Most times that are written are now, and much happens within a second.
-  if (second === lastSecond) return lastText;
+  const known = writtenBefore.get(second);
+  if (known !== undefined) return known;
   const text = `${isoSeconds(ms)}Z`;
-  lastSecond = second;
-  lastText = text;
+  if (writtenBefore.size >= mostWrittenBefore) writtenBefore.clear();
+  writtenBefore.set(second, text);
   return text;
 }
 
@@ -152,11 +153,19 @@ function unitOf(unit: string, text: string): bigint {
   throw new TimeError(`time: ${problem} in duration ${quoteBytes(text)}`, text);
 }
 
+/** There are few durations in a cluster, and each is looked at in every pass. */
+const durationsReadBefore = new Map<string, number>();
+
 /** Milliseconds of a Go duration; may have a fraction. Throws TimeError with Go's message. */
 export function parseDuration(text: string): number {
+  const known = durationsReadBefore.get(text);
+  if (known !== undefined) return known;
   const nanos = parseDurationNanos(text);
   // Whole milliseconds first: as one number of nanoseconds a long duration would lose its last digits.
-  return Number(nanos / 1_000_000n) + Number(nanos % 1_000_000n) / 1e6;
+  const ms = Number(nanos / 1_000_000n) + Number(nanos % 1_000_000n) / 1e6;
+  if (durationsReadBefore.size >= mostReadBefore) durationsReadBefore.clear();
+  if (text.length <= longestKept) durationsReadBefore.set(text, ms);
+  return ms;
 }
 
 /** A duration as Go prints it: `1h2m3.5s`, `300ms`, `1.5µs`, `0s`. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { labelText } from './collected-gauge.ts';
 import {
   counter,
@@ -172,6 +172,23 @@ describe('a gauge store', () => {
     expect([await value('a', 'Pending'), await value('a', 'Running')]).toEqual([undefined, 2]);
     store.delete('default/a');
     expect([await value('a', 'Running'), store.size]).toEqual([undefined, 0]);
+  });
+
+  test('sets what a key says again only where it says something else, whoever said it last', async () => {
+    const { store, sample, value } = makeStore();
+    const set = vi.fn();
+    const watched = { set, add: vi.fn(), delete: vi.fn(), deleteMatching: vi.fn(), clear: vi.fn() };
+    const of = (amount: number) => [{ gauge: watched, labels: { name: 'a', phase: 'Running' }, value: amount }];
+    store.update('one', of(1));
+    store.update('one', of(1));
+    expect(set).toHaveBeenCalledTimes(1);
+    store.update('two', of(2));
+    store.update('one', of(1));
+    expect(set.mock.calls.map(([, amount]) => amount as number)).toEqual([1, 2, 1]);
+    store.update('b', [sample('b', 'Running'), sample('c', 'Running')]);
+    store.update('b', [sample('b', 'Running', 3), sample('c', 'Running')]);
+    store.update('b', [sample('c', 'Running', 4), sample('b', 'Running', 5)]);
+    expect([await value('b', 'Running'), await value('c', 'Running')]).toEqual([5, 4]);
   });
 
   test('keeps a series as long as one of its keys gives it', async () => {

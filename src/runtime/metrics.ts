@@ -10,6 +10,7 @@ import {
   Registry,
 } from 'prom-client';
 import { KarpenterError } from '../base/errors.ts';
+import { deepEqual } from '../base/freeze.ts';
 import { compareStrings } from '../base/order.ts';
 import { CollectedGauge, type Collector } from './collected-gauge.ts';
 import { plainCounter, plainHistogram, removeMatching } from './plain-series.ts';
@@ -299,6 +300,8 @@ interface StoredSeries {
   readonly gauge: Gauge<string>;
   readonly labels: Labels<string>;
   readonly owners: Set<string>;
+  /** What it was set to last, by whichever key. */
+  value: number;
 }
 
 /**
@@ -306,24 +309,27 @@ interface StoredSeries {
  * node that changed its zone does not count in both. A series that two keys give goes when the last one drops it.
  */
 export class GaugeStore {
-  readonly #byKey = new Map<string, Set<string>>();
+  /** By key its series under their ids, in the order of its samples. */
+  readonly #byKey = new Map<string, Map<string, StoredSeries>>();
   readonly #series = new Map<string, StoredSeries>();
   readonly #gaugeIds = new Map<Gauge<string>, number>();
 
   update(key: string, samples: readonly GaugeSample[]): void {
     const before = this.#byKey.get(key);
-    const after = new Set<string>();
+    if (before && setAgain(before, samples)) return;
+    const after = new Map<string, StoredSeries>();
     for (const { gauge: target, labels, value } of samples) {
       const id = this.#idOf(target, labels);
-      after.add(id);
-      const series = this.#series.get(id) ?? { gauge: target, labels, owners: new Set<string>() };
+      const series = this.#series.get(id) ?? { gauge: target, labels, owners: new Set<string>(), value };
+      after.set(id, series);
       series.owners.add(key);
+      series.value = value;
       this.#series.set(id, series);
       target.set(labels, value);
     }
     if (after.size > 0) this.#byKey.set(key, after);
     else this.#byKey.delete(key);
-    for (const id of before ?? []) if (!after.has(id)) this.#drop(key, id);
+    for (const id of before?.keys() ?? []) if (!after.has(id)) this.#drop(key, id);
   }
 
   delete(key: string): void {
@@ -358,6 +364,19 @@ export class GaugeStore {
     const pairs = Object.entries(labels).toSorted(([a], [b]) => compareStrings(a, b));
     return `${id} ${JSON.stringify(pairs)}`;
   }
+}
+
+/** Mostly an object is described by the series it had: then only those that say something else are set. Gives false for others. */
+function setAgain(before: ReadonlyMap<string, StoredSeries>, samples: readonly GaugeSample[]): boolean {
+  const all = [...before.values()];
+  const isSame = ({ gauge: target, labels }: GaugeSample, i: number): boolean =>
+    all[i]!.gauge === target && deepEqual(all[i]!.labels, labels);
+  if (all.length !== samples.length || !samples.every(isSame)) return false;
+  for (const [i, { value }] of samples.entries()) {
+    const series = all[i]!;
+    if (!Object.is(series.value, value)) series.gauge.set(series.labels, (series.value = value));
+  }
+  return true;
 }
 
 /** What is running. `goversion` and `goarch` keep upstream's label names; the runtime here is Node. */

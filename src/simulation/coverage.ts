@@ -4,15 +4,20 @@ import type { Coverage, CoverageKind } from './contract.ts';
 
 /** Counts in memory. */
 export class CoverageCounts implements Coverage {
-  readonly #counts = new Map<string, number>();
+  /** By kind, then by name: a text made of both would be hashed anew for each of the many checks of a minute. */
+  readonly #counts = new Map<CoverageKind, Map<string, number>>();
 
   count(kind: CoverageKind, name: string, times = 1): void {
-    const key = `${kind}/${name}`;
-    this.#counts.set(key, (this.#counts.get(key) ?? 0) + times);
+    let counts = this.#counts.get(kind);
+    if (!counts) this.#counts.set(kind, (counts = new Map()));
+    counts.set(name, (counts.get(name) ?? 0) + times);
   }
 
   counts(): ReadonlyMap<string, number> {
-    return new Map([...this.#counts].sort(([a], [b]) => compareStrings(a, b)));
+    const all = [...this.#counts].flatMap(([kind, counts]) =>
+      Array.from(counts, ([name, count]): [string, number] => [`${kind}/${name}`, count]),
+    );
+    return new Map(all.sort(([a], [b]) => compareStrings(a, b)));
   }
 }
 

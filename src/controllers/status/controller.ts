@@ -25,7 +25,7 @@ export interface StatusObserverOptions<T extends KubeObject> {
   readonly deprecated?: boolean;
   /** Whether an object is ours to speak about; all are unless told. */
   readonly manages?: (object: T) => boolean;
-  /** The conditions of an object; those in its status unless told. */
+  /** The conditions of an object, which follow from those in its status; these themselves unless told. */
   readonly conditionsOf?: (object: T) => readonly Condition[];
 }
 
@@ -72,9 +72,12 @@ class StatusFollower<T extends KubeObject> {
 
   #put(object: T): void {
     if (!this.#manages(object)) return;
-    const old = this.#last.get(keyOf(object));
-    this.#last.set(keyOf(object), object);
+    const key = keyOf(object);
+    const old = this.#last.get(key);
+    this.#last.set(key, object);
     if (old) this.#finalized(object, without(old.metadata.finalizers, object.metadata.finalizers));
+    // Most writes are about something else, and leave the very same list.
+    if (old && conditionsInStatus(old) === conditionsInStatus(object)) return;
     const before = old ? this.#conditionsOf(old) : [];
     for (const condition of this.#conditionsOf(object)) {
       const was = before.find(({ type }) => type === condition.type);
@@ -105,8 +108,10 @@ class StatusFollower<T extends KubeObject> {
   }
 }
 
+const none: readonly Condition[] = [];
+
 function conditionsInStatus(object: KubeObject): readonly Condition[] {
-  return (object as { status?: { conditions?: readonly Condition[] } }).status?.conditions ?? [];
+  return (object as { status?: { conditions?: readonly Condition[] } }).status?.conditions ?? none;
 }
 
 function transition(was: Condition, { type, status, reason, message }: Condition): string {
@@ -114,6 +119,6 @@ function transition(was: Condition, { type, status, reason, message }: Condition
   return `Status condition transitioned, Type: ${type}, Status: ${was.status} -> ${status}, Reason: ${reason}${because}`;
 }
 
-function without(all: readonly string[] = [], left: readonly string[] = []): string[] {
-  return all.filter((one) => !left.includes(one));
+function without(all: readonly string[] = [], left: readonly string[] = []): readonly string[] {
+  return all === left ? [] : all.filter((one) => !left.includes(one));
 }

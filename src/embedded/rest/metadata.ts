@@ -26,11 +26,15 @@ const shapes: Readonly<Record<string, 'string' | 'number' | 'strings' | 'map' | 
   managedFields: 'objects',
 };
 
-/** Refuses metadata of the wrong shape and drops what is null, as decoding into typed fields does. */
-export function checkShape(metadata: Record<string, unknown>, kind: string, version: string): void {
+/**
+ * Refuses metadata of the wrong shape and drops what is null, as decoding into typed fields does. What is frozen in metadata of a
+ * body of our own was stored before: it has its shape.
+ */
+export function checkShape(metadata: Record<string, unknown>, kind: string, version: string, owned = false): void {
   for (const field in metadata) {
     const value = metadata[field];
-    const shape = Object.hasOwn(shapes, field) ? shapes[field] : undefined;
+    const isStored = owned && typeof value === 'object' && value !== null && Object.isFrozen(value);
+    const shape = !isStored && Object.hasOwn(shapes, field) ? shapes[field] : undefined;
     const fits = value === null || value === undefined || shape === undefined || hasShape(value, shape);
     if (fits) {
       if (value === null || value === undefined || field === 'selfLink' || isEmpty(value)) delete metadata[field];
@@ -208,8 +212,10 @@ export function validateMetadataUpdate(metadata: ObjectMeta, old: ObjectMeta): F
 export function keepSystemMetadata(metadata: ObjectMeta, old: ObjectMeta): void {
   for (const field of systemFields) {
     const value = old[field];
-    if (value === undefined) delete metadata[field];
-    else (metadata as Record<string, unknown>)[field] = value;
+    // Mostly it is there already: whoever writes has read it.
+    if (metadata[field] === value && value !== undefined) continue;
+    if (value !== undefined) (metadata as Record<string, unknown>)[field] = value;
+    else if (field in metadata) delete metadata[field];
   }
 }
 

@@ -35,7 +35,7 @@ export function decodeBody(context: RequestContext, body: unknown, owned: boolea
   sent.kind = resource.kind;
   sent.apiVersion = apiVersionOf({ group: resource.group, version: version.name });
   sent.metadata = { ...metadata };
-  checkShape(sent.metadata as Record<string, unknown>, resource.kind, version.name);
+  checkShape(sent.metadata as Record<string, unknown>, resource.kind, version.name, owned);
   const object = admit(context, sent, owned, options);
   return version.decode ? version.decode(object) : object;
 }

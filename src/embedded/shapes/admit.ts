@@ -211,18 +211,20 @@ const notAQuantity = "quantities must match the regular expression '^([+-]?[0-9.
 
 /** Micro times must have exactly six digits of a second, as Go's layout has. */
 function checkTime(text: string, micro: boolean): void {
-  const layout = micro ? '2006-01-02T15:04:05.000000Z07:00' : '2006-01-02T15:04:05Z07:00';
-  const quoted = JSON.stringify(text);
-  if (micro && !/\.\d{6}(Z|[+-]\d\d:\d\d)$/.test(text)) {
-    const rest = JSON.stringify(text.slice(19));
-    throw new Misfit(`parsing time ${quoted} as "${layout}": cannot parse ${rest} as ".000000"`);
-  }
+  if (micro && !/\.\d{6}(Z|[+-]\d\d:\d\d)$/.test(text)) throw wrongTime(text, micro, text.slice(19), '.000000');
   try {
     parseTime(text);
   } catch (error) {
     if (!(error instanceof TimeError)) throw error;
-    throw new Misfit(`parsing time ${quoted} as "${layout}": cannot parse ${quoted} as "2006"`);
+    throw wrongTime(text, micro, text, '2006');
   }
+}
+
+function wrongTime(text: string, micro: boolean, rest: string, wanted: string): Misfit {
+  const layout = micro ? '2006-01-02T15:04:05.000000Z07:00' : '2006-01-02T15:04:05Z07:00';
+  return new Misfit(
+    `parsing time ${JSON.stringify(text)} as "${layout}": cannot parse ${JSON.stringify(rest)} as "${wanted}"`,
+  );
 }
 
 function wrongType(value: unknown, type: FieldType, path: string, owner: Shape): Misfit {

@@ -49,6 +49,13 @@ const capabilities: Readonly<Record<string, string>> = {
   accelerated: 'NETINT Quadra T1U',
 };
 
+/** What was read last. */
+interface Read {
+  readonly plans: readonly LinodeType[];
+  readonly region: Region;
+  readonly availability: readonly RegionAvailability[];
+}
+
 interface Stock {
   readonly plans: readonly LinodeType[];
   readonly region: Region;
@@ -65,6 +72,8 @@ export class Catalog {
   /** By what it was made from. */
   readonly #made = new WeakMap<object, Map<string, readonly InstanceType[]>>();
   #stock: Stock | undefined;
+  /** What the stock was made from. */
+  #read: Read | undefined;
   /** The types that metrics tell about. */
   #measured: ReadonlySet<string> = new Set();
 
@@ -141,12 +150,17 @@ export class Catalog {
     const { account } = this.#options;
     const { region } = await account.place();
     const [plans, availability] = [await this.#plans.get(), await this.#availability.get()];
-    const old = this.#stock;
+    const read = this.#read;
+    // Every machine that is looked at asks, and mostly nothing was read since.
+    if (this.#stock && read?.plans === plans && read.availability === availability && read.region === region)
+      return this.#stock;
+    this.#read = { plans, availability, region };
     const gone = availability.filter((one) => one.region === region.id && !one.available).map(({ plan }) => plan);
     const lacking = plans.filter(
       ({ class: of }) => capabilities[of] !== undefined && !region.capabilities.includes(capabilities[of]),
     );
     const missing = new Set([...gone, ...lacking.map(({ id }) => id)]);
+    const old = this.#stock;
     const isSame =
       old?.plans === plans && old.region === region && [...missing].sort().join() === [...old.missing].sort().join();
     if (!isSame) this.#stock = { plans, region, missing };

@@ -167,12 +167,17 @@ class Lately {
 /** No more nodes of a pool go at once than its budgets allow for the reason. */
 function withinBudget({ fleet }: { readonly fleet: Fleet }): Invariant {
   const lately = new Lately();
-  const nodesOf = (facts: Facts, pool: NodePool): number => {
-    let nodes = 0;
-    for (const claim of facts.list<NodeClaim>(collections.claims))
-      if (claim.metadata.labels?.[poolLabel] === pool.metadata.name && conditionTrue(claim, 'Initialized')) nodes++;
+  /** By pool. */
+  const nodesOfPools = (facts: Facts): ReadonlyMap<string | undefined, number> => {
+    const nodes = new Map<string | undefined, number>();
+    for (const claim of facts.list<NodeClaim>(collections.claims)) {
+      if (!conditionTrue(claim, 'Initialized')) continue;
+      const pool = claim.metadata.labels?.[poolLabel];
+      nodes.set(pool, (nodes.get(pool) ?? 0) + 1);
+    }
     return nodes;
   };
+  const nodesOf = (facts: Facts, { metadata }: NodePool): number => nodesOfPools(facts).get(metadata.name) ?? 0;
   const allowedNow = (facts: Facts, pool: NodePool, reason: string, nodes = nodesOf(facts, pool)): number => {
     const bounds = (pool.spec.disruption?.budgets ?? [{ nodes: '10%' }])
       .filter(({ reasons }) => reasons === undefined || reasons.includes(reason as never))
@@ -188,8 +193,9 @@ function withinBudget({ fleet }: { readonly fleet: Fleet }): Invariant {
   return {
     name: 'budgets/kept',
     onMinute(facts) {
+      const counts = nodesOfPools(facts);
       for (const pool of facts.list<NodePool>(collections.pools)) {
-        const nodes = nodesOf(facts, pool);
+        const nodes = counts.get(pool.metadata.name) ?? 0;
         for (const reason of reasons)
           lately.note(`${pool.metadata.name}/${reason}`, facts.now, allowedNow(facts, pool, reason, nodes));
       }

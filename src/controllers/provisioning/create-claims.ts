@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes the NodeClaims of a plan, each for itself: one that fails takes no other with it. Disruption makes its
 // replacements through here, too.
+import { labels } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/node-claim.ts';
 import { nodeClaimKind } from '../../api/node-claim.ts';
 import type { NodePool } from '../../api/node-pool.ts';
 import { KarpenterError, wrap } from '../../base/errors.ts';
 import { compareStrings } from '../../base/order.ts';
 import type { CloudRegistry } from '../../cloud/registry.ts';
+import { apiErrorOf } from '../../kube/api-error.ts';
 import type { ResourceType } from '../../kube/object.ts';
 import { Quantity } from '../../kube/quantity.ts';
 import { type Clusters, ownerReference } from '../../runtime/clusters.ts';
@@ -25,6 +27,8 @@ export interface ClaimCreatorOptions {
   readonly state: ClusterState;
   readonly registry: CloudRegistry;
   readonly metrics: Metrics;
+  /** Is told of a NodeClaim that was written although the answer was lost. */
+  readonly onFound?: (claim: NodeClaim) => void;
 }
 
 export interface CreateOptions {
@@ -54,6 +58,13 @@ class CloudTakenError extends KarpenterError {
   }
 }
 
+/** NodeClaims were written of which nobody had heard: the plan counts on fewer machines than there will be. */
+class FoundClaimsError extends KarpenterError {
+  constructor(names: readonly string[]) {
+    super('KRP_NODECLAIMS_FOUND', `the answer was lost when these were written, and they are there: ${names.join(', ')}`);
+  }
+}
+
 /** Who bought at a cloud last. */
 interface Purchases {
   /** Of which reading their plans are. */
@@ -70,6 +81,8 @@ const purchasesOf = new WeakMap<ClusterState, Map<string, Purchases>>();
 /** Turns plans into NodeClaims in the cluster `karpenter`. */
 export class ClaimCreator {
   readonly #options: ClaimCreatorOptions;
+  /** Pools for which a NodeClaim may have been written although it was not answered. */
+  readonly #doubtful = new Set<string>();
 
   constructor(options: ClaimCreatorOptions) {
     this.#options = options;
@@ -77,9 +90,15 @@ export class ClaimCreator {
 
   /** Creates all of them at once. Never rejects: each outcome says what became of its plan, in the order of the plans. */
   create(plans: readonly NewNodeClaim[], options: CreateOptions): Promise<CreateOutcome[]> {
+    const looked = new Map<string, Promise<void>>();
+    for (const { nodePool } of plans)
+      if (this.#doubtful.has(nodePool) && !looked.has(nodePool))
+        looked.set(nodePool, this.#findUnheardOf(nodePool, options.signal));
     return Promise.all(
       plans.map(async (plan): Promise<CreateOutcome> => {
         try {
+          const looking = looked.get(plan.nodePool);
+          if (looking) await looking;
           return { plan, claim: await this.#createOne(plan, options) };
         } catch (error) {
           return { plan, error: wrap('creating nodeclaim', error) };
@@ -91,6 +110,23 @@ export class ClaimCreator {
   /** Throws when nothing can be bought for one of the plans as things are now. */
   check(plans: readonly NewNodeClaim[]): void {
     for (const { nodePool } of plans) this.#usablePool(nodePool);
+  }
+
+  /**
+   * Asks the API server itself what there is of a pool: a watch may be late by minutes, and without the machines whose answers were lost
+   * they would be bought once more with every try. Throws when there is one that nobody knew of.
+   */
+  async #findUnheardOf(pool: string, signal: AbortSignal): Promise<void> {
+    const { clusters, state, onFound } = this.#options;
+    const claims = clusters.karpenter.client.resource(nodeClaimKind as ResourceType<NodeClaim>);
+    const { items } = await claims.listAll({ labelSelector: `${labels.nodePool}=${pool}`, signal });
+    const found = items.filter(({ metadata }) => !state.hasClaim(metadata.name ?? ''));
+    for (const claim of found) {
+      state.trackCreated(claim);
+      onFound?.(claim);
+    }
+    this.#doubtful.delete(pool);
+    if (found.length > 0) throw new FoundClaimsError(found.map(({ metadata }) => metadata.name ?? ''));
   }
 
   async #createOne(plan: NewNodeClaim, { reason, catalog, log, signal }: CreateOptions): Promise<NodeClaim> {
@@ -111,6 +147,9 @@ export class ClaimCreator {
       claim = await cluster.client.resource(nodeClaimKind as ResourceType<NodeClaim>).create(draft, { signal });
       // At once: the next pass must not buy the same machine again because the watch is late.
       state.trackCreated(claim, plan.pods);
+    } catch (error) {
+      if ((apiErrorOf(error)?.status ?? 500) >= 500) this.#doubtful.add(plan.nodePool);
+      throw error;
     } finally {
       written();
     }

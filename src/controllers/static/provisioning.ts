@@ -20,7 +20,7 @@ const unsyncedRetryMs = 1000;
 /** The controller `static.provisioning`. */
 export function staticProvisioningController(context: ControllerContext, nodes: StaticNodes): Controller {
   const { pools, claims, state } = context;
-  const creator = new ClaimCreator(context);
+  const creator = new ClaimCreator({ ...context, onFound: (claim) => nodes.wrote(claim) });
   const clouds = context.cloudsFor(name);
   const controller = context.controller({
     name,

@@ -121,3 +121,17 @@ test('what was written counts before the watch tells of it', async () => {
   await scale(3);
   expect(await world.claims()).toHaveLength(3);
 });
+
+test('a claim whose answer was lost is not written again while the watch is late', async () => {
+  const nodes = await start({ replicas: 0 });
+  run(nodes);
+  await world.settle();
+  const { karpenter: door } = world.doors;
+  door.fail('WATCH /nodeclaims', { status: 503, reason: 'Busy' }, 1000);
+  door.breakWatches();
+  await world.advance(minute);
+  door.fail('POST /nodeclaims', 'answer lost', 2);
+  await scale(2);
+  await world.advance(10_000);
+  expect(await world.claims()).toHaveLength(2);
+});

@@ -345,6 +345,27 @@ describe('launching', () => {
     expect(await available()).toBe(true);
   });
 
+  test('a member that makes no Machine, and does not say why, is not for sale for a while once it was waited for in vain', async () => {
+    await world({ withoutManagers: true });
+    await w.member('md');
+    await w.pass();
+    const available = async () =>
+      (await w.finish(w.provider.instanceTypes(w.pool(), w.signal)))[0]?.offerings[0]?.available;
+    const giveUpAfter = async (name: string, ms: number): Promise<void> => {
+      const claim = await w.claim(name);
+      const waiting = { conditionReason: 'WaitingForMachine' };
+      expect(await failure(w.finish(w.provider.create(claim, w.signal)))).toMatchObject(waiting);
+      await w.pass(ms);
+      await failure(w.finish(w.provider.delete(claim, w.signal)));
+    };
+    await giveUpAfter('a', 30_000);
+    expect(await available()).toBe(true);
+    await giveUpAfter('b', 300_000);
+    expect(await available()).toBe(false);
+    await w.pass(180_000);
+    expect(await available()).toBe(true);
+  });
+
   test.each(['v1beta1', 'v1beta2'] as const)(
     'a member that says it cannot make Machines is given up after a while (%s)',
     async (version) => {

@@ -61,6 +61,8 @@ const usualRepairPolicies: readonly RepairPolicy[] = [
 const launchWaitMs = 5000;
 /** How long a member may say that it cannot make Machines before it is believed. */
 const patienceMs = 15_000;
+/** A member that has made no Machine for so long is not for sale for a while once its NodeClaim is given up. */
+const stuckMs = 2 * 60_000;
 
 /**
  * Launching is recorded in the member's ledger in the same write that raises its replicas; launching again finds the
@@ -139,11 +141,16 @@ export class ClusterApiProvider implements CloudProvider {
   async delete(claim: NodeClaim, signal: AbortSignal): Promise<void> {
     await this.#ready(signal);
     const uid = claim.metadata.uid ?? '';
+    const waitedSince = this.#waiting.get(uid);
     this.#waiting.delete(uid);
     await this.#binder.forget(uid);
     const target = targetOf(claim.status?.providerID ?? '');
     const machine = this.#find(target, uid);
     const holder = target.kind === 'hold' ? target.member : this.#holder(uid);
+    // Nothing on it says why: a Machine that is being drained is still one of its replicas, say, and the pods that would let it go wait for
+    // the new one. Whoever comes next looks elsewhere.
+    const isStuck = waitedSince !== undefined && this.#options.clock.monotonic() - waitedSince >= stuckMs;
+    if (isStuck && !machine && holder !== undefined) this.#unavailable.mark(holder);
     const isSettled = await this.#remover.remove({ uid, machine, holder }, signal);
     if (!machine && isSettled)
       throw new NodeClaimNotFoundError(`the Machine of NodeClaim ${claim.metadata.name} is gone`);

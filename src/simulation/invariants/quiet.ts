@@ -130,7 +130,10 @@ function nothingHalfDone(): Invariant {
         if (!node.metadata.labels?.[poolLabel]) continue;
         const claim = claims.find(({ status }) => status?.providerID === node.spec?.providerID);
         if (!claim) {
-          if (!(isGoing(node) && isHeld(facts, node))) report.violated(`Node ${nameOf(node)} has no NodeClaim`);
+          // Where a pool is shared, a Node that came this moment is somebody's the next.
+          const isNew = isYoung(facts, node.metadata.creationTimestamp, arrivalMs);
+          const isKnownWhy = isNew || (isGoing(node) && isHeld(facts, node));
+          if (!isKnownWhy) report.violated(`Node ${nameOf(node)} has no NodeClaim`);
         } else if (isAbandoned(facts, node, claim)) {
           report.violated(`Node ${nameOf(node)} is marked as disrupted, and nobody takes it away`);
         }
@@ -142,8 +145,11 @@ function nothingHalfDone(): Invariant {
 /** Rolling a drifted fleet within its budgets takes longer than a rest: what began a moment ago is not half done. */
 const commandMs = 10 * minute;
 
-function isYoung({ now }: Facts, since: string | null | undefined): boolean {
-  return typeof since === 'string' && now - Date.parse(since) < commandMs;
+/** Until a Node is known to be that of its NodeClaim. */
+const arrivalMs = 2 * minute;
+
+function isYoung({ now }: Facts, since: string | null | undefined, forMs = commandMs): boolean {
+  return typeof since === 'string' && now - Date.parse(since) < forMs;
 }
 
 /** Whether a machine carries the mark of a command that is not carried out. */

@@ -61,7 +61,10 @@ class CloudTakenError extends KarpenterError {
 /** NodeClaims were written of which nobody had heard: the plan counts on fewer machines than there will be. */
 class FoundClaimsError extends KarpenterError {
   constructor(names: readonly string[]) {
-    super('KRP_NODECLAIMS_FOUND', `the answer was lost when these were written, and they are there: ${names.join(', ')}`);
+    super(
+      'KRP_NODECLAIMS_FOUND',
+      `the answer was lost when these were written, and they are there: ${names.join(', ')}`,
+    );
   }
 }
 

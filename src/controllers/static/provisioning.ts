@@ -19,8 +19,8 @@ const unsyncedRetryMs = 1000;
 
 /** The controller `static.provisioning`. */
 export function staticProvisioningController(context: ControllerContext, nodes: StaticNodes): Controller {
-  const { pools, claims, state } = context;
-  const creator = new ClaimCreator({ ...context, onFound: (claim) => nodes.wrote(claim) });
+  const { pools, claims, clusters, state, registry, metrics } = context;
+  const creator = new ClaimCreator({ clusters, state, registry, metrics, onFound: (claim) => nodes.wrote(claim) });
   const clouds = context.cloudsFor(name);
   const controller = context.controller({
     name,

@@ -3,6 +3,7 @@
 import type { NodeClaim } from '../../api/node-claim.ts';
 import { collections } from '../collections.ts';
 import type { Facts, Invariant, Report } from '../contract.ts';
+import { isHeldMachine } from '../invariants/reading.ts';
 import type { LinodeBooks } from './linode-books.ts';
 import { noneShared } from './shared-invariants.ts';
 
@@ -41,11 +42,12 @@ function neverDone(name: string, kind: 'stranger' | 'surplus', books: LinodeBook
   };
 }
 
-/** A node pool whose NodeClaim is gone is given back, also one that has no Linode. */
+/** A node pool whose NodeClaim is gone is given back, also one that has no Linode; one whose Linode is held, once it no longer is. */
 function poolsOwned(books: LinodeBooks): Invariant {
   const since = new Map<number, number>();
   const orphans = (facts: Facts): Map<number, string> => {
     const uids = new Set(facts.list<NodeClaim>(collections.claims).map(({ metadata }) => metadata.uid));
+    for (const { claim, providerID } of books.alive()) if (isHeldMachine(facts, providerID)) uids.add(claim?.uid);
     return new Map(
       books
         .pools()

@@ -140,18 +140,15 @@ export class Market {
 
   /** The spot price of a type in a zone moves, within half and twice what it is on average; now and then those of a whole zone do. */
   movePrices(random: Random): void {
-    const { zone, type } = pick(random, this.#spot())!;
+    const spot = [...this.#lots.values()].filter(({ capacityType }) => capacityType === capacityTypes.spot);
+    const { zone, type } = pick(random, spot)!;
     const isWide = chance(random, 0.1);
     const factor = 0.8 + random.next() * 0.45;
-    for (const lot of this.#spot()) {
+    for (const lot of spot) {
       if (lot.zone !== zone || !(isWide || lot.type === type)) continue;
       lot.price = Math.min(lot.listPrice * 2, Math.max(lot.listPrice / 2, lot.price * factor));
     }
     this.#shown = undefined;
-  }
-
-  #spot(): Lot[] {
-    return [...this.#lots.values()].filter(({ capacityType }) => capacityType === capacityTypes.spot);
   }
 
   #typeOf({ name, cpus, memoryGib }: TypeShape): InstanceType {
